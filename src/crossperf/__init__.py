@@ -1,0 +1,25 @@
+"""crossperf: I ran this application here; how fast would it be over there?
+
+The stages are modules: ``runs``, ``dataset``, ``model``, ``evaluate``, ``predict``. Importing the package
+loads none of them; each is loaded when first used, and torch only when a network is.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_MODULES = ("catalog", "dataset", "errors", "evaluate", "metrics", "model", "predict", "records", "runs", "toy")
+__all__ = ["__version__", *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"crossperf.{name}")
+    raise AttributeError(f"module 'crossperf' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m crossperf`` is the command line."""
+
+from crossperf.cli import main
+
+main()

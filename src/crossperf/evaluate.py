@@ -1,0 +1,237 @@
+"""Scores any model under any split, beside its peers and the noise of the data."""
+
+# N cells, W workloads, P platforms
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossperf import metrics, model
+from crossperf.dataset import Dataset, Fold, Split, folds
+from crossperf.errors import CrossperfError, DatasetError, some_of
+from crossperf.files import write_json
+from crossperf.model.base import Predictor
+
+FORMAT = 1
+Floats = NDArray[np.float64]
+Scores = dict[str, float | None]
+#: Called before each fit with the model's name, the number of fits done and the number of all fits.
+Progress = Callable[[str, int, int], None]
+#: A model by name: made anew, with the same settings, for every fold.
+Maker = Callable[[], Predictor]
+
+#: Below this many applications, folds by application say little.
+_FEW_APPS = 10
+_DOMINANT_ORDER = 0.5
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What each model scored, and what to know before believing it."""
+
+    table: dict[str, Any]
+    split: Split
+    folds: int
+    seed: int
+    noise_ceiling: Scores
+    constant: dict[str, Any]
+    models: dict[str, dict[str, Any]]
+    doubts: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the evaluation as JSON's own types."""
+        return {"format": FORMAT, **{name: getattr(self, name) for name in self.__dataclass_fields__}}
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Evaluation:
+        """Return the evaluation that `to_json` wrote."""
+        if facts.get("format") != FORMAT:
+            raise CrossperfError(
+                f"An evaluation of format {facts.get('format')!r} was found, expected {FORMAT}. "
+                "Evaluate again with this crossperf."
+            )
+        return cls(**{name: facts[name] for name in cls.__dataclass_fields__})
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the evaluation as JSON; the file appears whole or not at all."""
+        write_json(path, self.to_json())
+
+
+def evaluate(
+    data: Dataset,
+    models: Sequence[str] | Mapping[str, Maker] = ("vae-dnn", "random-forest"),
+    *,
+    split: Split = "workload",
+    n_folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Return the scores of models that all saw the same folds and the same features.
+
+    Parameters
+    ----------
+    models
+        Names of models with their default settings, or makers by whatever name the table should show.
+    """
+    makers = {name: _default(name, seed) for name in models} if not isinstance(models, Mapping) else dict(models)
+    parts = folds(data, split, n_folds, seed)
+    for number, part in enumerate(parts, start=1):
+        _refuse_unseen_platforms(data, part, number, split)
+    common = metrics.most_common_order(data.log_time_wp)
+    order = common[0] if common else None
+    results: dict[str, list[Scores]] = {name: [] for name in makers}
+    done = 0
+    for part in parts:
+        for name, maker in makers.items():
+            if progress:
+                progress(name, done, len(parts) * len(makers))
+            results[name].append(score_fold(maker(), data, part, split, order))
+            done += 1
+    ceiling = noise_ceiling(data, order)
+    evaluation = Evaluation(
+        table=data.table,
+        split=split,
+        folds=n_folds,
+        seed=seed,
+        noise_ceiling=ceiling,
+        constant=constant_answers(data),
+        models={name: {**average(scores), "folds": scores} for name, scores in results.items()},
+    )
+    return Evaluation(**{**vars(evaluation), "doubts": doubts(evaluation, data)})
+
+
+def _default(name: str, seed: int) -> Maker:
+    def maker() -> Predictor:
+        made = model.make(name)
+        return made.set_params(seed=seed) if "seed" in made.get_params() else made  # type: ignore[no-any-return]
+
+    maker()  # an unknown name, or a package that is missing, is told before the first fit
+    return maker
+
+
+def ablation(seed: int = 0) -> dict[str, Maker]:
+    """Return makers of `vae-dnn` whole, with each of its stages switched off, and without the VAE."""
+    off: dict[str, dict[str, Any]] = {
+        "vae-dnn": {},
+        "without calibrated sigma": {"calibrated": False},
+        "without CPU first": {"cpu_steps": 0},
+        "without KL schedule": {"kl_schedule": "constant"},
+        "with cyclical KL": {"kl_schedule": "cyclical"},
+        "without feedback": {"feedback_steps": 0, "vae_steps": 1000, "dnn_steps": 1000},
+        "without masking": {"mask_share": 0.0},
+    }
+
+    def maker(settings: dict[str, Any]) -> Maker:
+        return lambda: model.make("vae-dnn", seed=seed, **settings)
+
+    makers = {name: maker(settings) for name, settings in off.items()}
+    return {**makers, "without VAE (dnn)": _default("dnn", seed)}
+
+
+def score_fold(predictor: Predictor, data: Dataset, part: Fold, split: Split, order: metrics.Order | None) -> Scores:
+    """Fit on the training part of a fold and score the part held out."""
+    start = time.perf_counter()
+    predictor.learn(data.take(part.train_n), split)
+    fitted = time.perf_counter()
+    predicted_np = predictor.predict(data.features_nf[part.test_n])
+    predicted = time.perf_counter()
+    scores = metrics.score(data.log_relative_time_np[part.test_n], predicted_np, order)
+    return {**scores, "fit_s": fitted - start, "predict_s": predicted - fitted}
+
+
+def average(scores: Sequence[Scores]) -> Scores:
+    """Return the mean of each figure over the folds that have it, or ``None`` where none has."""
+    means: Scores = {}
+    for name in scores[0]:
+        values = [fold[name] for fold in scores]
+        there = [value for value in values if value is not None]
+        means[name] = float(np.mean(there)) if there else None
+    return means
+
+
+def noise_ceiling(data: Dataset, order: metrics.Order | None = None) -> Scores:
+    """Return the metrics that one half of the repeats reaches in predicting the other half.
+
+    No model can be told to do better: beyond this the truth itself is not known. Each half holds half the
+    repeats, so the ceiling is a little lower than that of the medians which the models are scored on.
+    All are ``None`` where no workload has repeats on two platforms.
+    """
+    truth_wp, other_wp = data.log_time_halves_hwp
+    both_wp = ~np.isnan(truth_wp) & ~np.isnan(other_wp)
+    enough_w = both_wp.sum(axis=1) >= 2
+    if not enough_w.any():
+        return dict.fromkeys(metrics.METRICS)
+    truth_wp = np.where(both_wp, truth_wp, np.nan)[enough_w]
+    return metrics.score(truth_wp, other_wp[enough_w], order)
+
+
+def constant_answers(data: Dataset) -> dict[str, Any]:
+    """Return how often always giving the same answer is right: the same order, the same fastest platform."""
+    common = metrics.most_common_order(data.log_time_wp)
+    fastest_w = np.nanargmin(data.log_time_wp, axis=1)
+    number, count = np.unique(fastest_w, return_counts=True)
+    return {
+        "order": [data.platforms[i] for i in common[0]] if common else [],
+        "order_share": common[1] if common else None,
+        "fastest": data.platforms[number[count.argmax()]],
+        "fastest_share": float(count.max() / count.sum()),
+    }
+
+
+def doubts(evaluation: Evaluation, data: Dataset) -> list[str]:
+    """Return what makes the scores say less than they seem to, each with what to do about it."""
+    found = []
+    if evaluation.split == "row":
+        found.append(
+            "The split 'row' puts cells of one workload on both sides and flatters every model; "
+            "'workload' and 'app' tell what happens with inputs and applications never seen."
+        )
+    if len(data.apps) < _FEW_APPS:
+        found.append(
+            f"Few applications ({len(data.apps)}): what holds for these need not hold for others. Measure more."
+        )
+    share = evaluation.constant["order_share"]
+    if share is not None and share > _DOMINANT_ORDER:
+        order = " < ".join(evaluation.constant["order"])
+        found.append(
+            f"One order dominates: {share:.0%} of the workloads have {order}, so always answering that order is "
+            f"right as often. Read 'same_order' beside it."
+        )
+    incomplete = int((~data.complete_w).sum())
+    if incomplete:
+        found.append(f"{incomplete:,} of {len(data.workloads):,} workloads lack a platform; scored on those they have.")
+    if data.table["failed_runs"]:
+        found.append(f"{data.table['failed_runs']:,} failed runs were left out.")
+    ceiling = evaluation.noise_ceiling["typical_factor"]
+    if ceiling is None:
+        found.append("No workload has repeats, so the noise of the data is not known. Measure each run twice or more.")
+    else:
+        at_ceiling = [
+            name for name, scores in evaluation.models.items() if (scores["typical_factor"] or np.inf) <= ceiling
+        ]
+        if at_ceiling:
+            found.append(
+                f"{some_of(at_ceiling)} reached the noise ceiling (typical factor {ceiling:.3f}): differences "
+                "below it are noise. More repeats would tell more."
+            )
+    return found
+
+
+def _refuse_unseen_platforms(data: Dataset, part: Fold, number: int, split: Split) -> None:
+    """Raise where a fold leaves a platform out of training: nothing could be learned, or scored, about it."""
+    measured_p = ~np.isnan(data.log_relative_time_np[part.train_n]).all(axis=0)
+    unseen = [name for name, measured in zip(data.platforms, measured_p, strict=True) if not measured]
+    if unseen:
+        raise DatasetError(
+            f"{data.table['path']}: platform {some_of(unseen)} is seen in no training row of fold {number} of the "
+            f"split '{split}', expected each platform in every training part. Measure more workloads there, or "
+            "leave it out with --platforms.",
+            platforms=unseen,
+        )

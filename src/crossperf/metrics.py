@@ -1,0 +1,163 @@
+"""How good a prediction of relative times is: the paper's metrics, and the ones a user feels.
+
+All functions take logarithms of times on P platforms, against any common reference: what is constant over
+a row cancels. A platform that a workload never ran on is NaN in the truth and counts nowhere. As in the
+paper, errors are taken on times relative to the fastest platform of the row: its own fastest for the truth,
+the predicted fastest for the prediction.
+"""
+
+# N cells, P platforms, Q pairs of platforms
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+Floats = NDArray[np.float64]
+Order = tuple[int, ...]
+
+#: Every metric with the direction that is better, in the order of the tables.
+METRICS: dict[str, str] = {
+    "r2": "higher",
+    "r2_log": "higher",
+    "mae": "lower",
+    "typical_factor": "lower",
+    "same_order": "higher",
+    "kendall_tau": "higher",
+    "top1": "higher",
+    "slowdown": "lower",
+    "order_auc": "higher",
+}
+
+
+def score(log_truth_np: Floats, log_predicted_np: Floats, common_order: Order | None = None) -> dict[str, float | None]:
+    """Return every metric of a prediction; one that the data leaves undefined is ``None``.
+
+    Parameters
+    ----------
+    common_order
+        The order whose presence `order_auc` looks for: the most common one of the whole table.
+    """
+    truth_np, predicted_np = to_fastest(log_truth_np, log_predicted_np)
+    signs = _pair_signs(truth_np), _pair_signs(predicted_np)
+    values = {
+        "r2": r2(np.exp(truth_np), np.exp(predicted_np)),
+        "r2_log": r2(truth_np, predicted_np),
+        "mae": float(np.nanmean(np.abs(np.exp(truth_np) - np.exp(predicted_np)))),
+        "typical_factor": typical_factor(truth_np, predicted_np),
+        "same_order": float(_same_order(*signs).mean()),
+        "kendall_tau": _mean(_kendall_tau(*signs)),
+        "top1": float((picked_slowdown(truth_np, predicted_np) == 1.0).mean()),
+        "slowdown": float(picked_slowdown(truth_np, predicted_np).mean()),
+        "order_auc": order_auc(truth_np, predicted_np, common_order),
+    }
+    return {name: values[name] for name in METRICS}
+
+
+def to_fastest(log_truth_np: Floats, log_predicted_np: Floats) -> tuple[Floats, Floats]:
+    """Return truth and prediction relative to the fastest platform of each, over the platforms measured."""
+    predicted_np = np.where(np.isnan(log_truth_np), np.nan, log_predicted_np)
+    return (
+        np.asarray(log_truth_np - np.nanmin(log_truth_np, axis=1, keepdims=True)),
+        np.asarray(predicted_np - np.nanmin(predicted_np, axis=1, keepdims=True)),
+    )
+
+
+def typical_factor(log_truth_np: Floats, log_predicted_np: Floats) -> float:
+    """Return the typical factor between prediction and truth; 1.0 is perfect.
+
+    >>> round(typical_factor(np.log([[1.0, 4.0]]), np.log([[2.0, 2.0]])), 12)
+    2.0
+    """
+    return float(np.exp(np.nanmean(np.abs(log_predicted_np - log_truth_np))))
+
+
+def r2(truth_np: Floats, predicted_np: Floats) -> float | None:
+    """Return the mean over platforms of R2, over those platforms whose truth varies.
+
+    >>> r2(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[1.0, 5.0], [2.0, 5.0]]))
+    0.5
+    """
+    residual_p = np.nansum((truth_np - predicted_np) ** 2, axis=0)
+    count_p = (~np.isnan(truth_np)).sum(axis=0)
+    mean_p = np.nansum(truth_np, axis=0) / np.maximum(count_p, 1)
+    total_p = np.nansum((truth_np - mean_p) ** 2, axis=0)
+    varies_p = (count_p > 1) & (total_p > 1e-12 * np.maximum(count_p, 1))
+    return float(np.mean(1.0 - residual_p[varies_p] / total_p[varies_p])) if varies_p.any() else None
+
+
+def picked_slowdown(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
+    """Return time on the platform that the prediction would pick, over time on the best one, of each cell."""
+    predicted_np = np.where(np.isnan(log_truth_np), np.inf, log_predicted_np)
+    picked_n = predicted_np.argmin(axis=1)
+    picked_log_n = np.take_along_axis(log_truth_np, picked_n[:, None], axis=1)[:, 0]
+    return np.asarray(np.exp(picked_log_n - np.nanmin(log_truth_np, axis=1)))
+
+
+def same_order(log_truth_np: Floats, log_predicted_np: Floats) -> NDArray[np.bool_]:
+    """Tell for each cell whether the whole ranking of its platforms is right."""
+    return _same_order(_pair_signs(log_truth_np), _pair_signs(log_predicted_np))
+
+
+def kendall_tau(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
+    """Return Kendall's tau-b between truth and prediction of each cell; NaN where a side is all ties."""
+    return _kendall_tau(_pair_signs(log_truth_np), _pair_signs(log_predicted_np))
+
+
+def _pair_signs(log_time_np: Floats) -> NDArray[np.int8]:
+    """Return which platform of each pair is slower: 1 the first, -1 the second, 0 a tie or not measured."""
+    first_q, second_q = np.triu_indices(log_time_np.shape[1], k=1)
+    difference_nq = log_time_np[:, first_q] - log_time_np[:, second_q]
+    return np.sign(np.nan_to_num(difference_nq)).astype(np.int8)
+
+
+def _same_order(truth_nq: NDArray[np.int8], predicted_nq: NDArray[np.int8]) -> NDArray[np.bool_]:
+    # A pair that was not measured is 0 in the truth; `to_fastest` made it 0 in the prediction as well.
+    return np.asarray((truth_nq == predicted_nq).all(axis=1))
+
+
+def _kendall_tau(truth_nq: NDArray[np.int8], predicted_nq: NDArray[np.int8]) -> Floats:
+    agreement_n = (truth_nq * predicted_nq).sum(axis=1, dtype=np.float64)
+    untied_n = np.sqrt((truth_nq != 0).sum(axis=1) * (predicted_nq != 0).sum(axis=1, dtype=np.float64))
+    return np.divide(agreement_n, untied_n, out=np.full(len(untied_n), np.nan), where=untied_n > 0)
+
+
+def _mean(values_n: Floats) -> float | None:
+    return None if np.isnan(values_n).all() else float(np.nanmean(values_n))
+
+
+def most_common_order(log_time_np: Floats) -> tuple[Order, float] | None:
+    """Return the most common order of the platforms, fastest first, and its share of the complete rows.
+
+    >>> most_common_order(np.array([[0.0, 1.0], [0.0, 2.0], [3.0, 0.0]]))[0]
+    (0, 1)
+    """
+    complete_np = log_time_np[~np.isnan(log_time_np).any(axis=1)]
+    if not len(complete_np):
+        return None
+    orders, counts = np.unique(np.argsort(complete_np, axis=1, kind="stable"), axis=0, return_counts=True)
+    best = int(counts.argmax())
+    return tuple(int(i) for i in orders[best]), float(counts[best] / counts.sum())
+
+
+def order_margin(log_time_np: Floats, order: Sequence[int]) -> Floats:
+    """Return by how much each row keeps an order: its smallest step, above 0 when the whole order holds."""
+    return np.asarray(np.diff(log_time_np[:, list(order)], axis=1).min(axis=1))
+
+
+def order_auc(log_truth_np: Floats, log_predicted_np: Floats, order: Order | None) -> float | None:
+    """Return the area under the ROC curve for "this row has the common order" (the paper's Figure 5).
+
+    The score is the margin by which the prediction keeps that order. ``None`` where the rows that were
+    measured everywhere all have the order, or none has.
+    """
+    complete_n = ~np.isnan(log_truth_np).any(axis=1)
+    if order is None or not complete_n.any():
+        return None
+    positive_n = order_margin(log_truth_np[complete_n], order) > 0
+    if positive_n.all() or not positive_n.any():
+        return None
+    return float(roc_auc_score(positive_n, order_margin(log_predicted_np[complete_n], order)))

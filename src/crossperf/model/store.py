@@ -1,0 +1,189 @@
+"""A trained model as a folder: ``model.json`` and its numbers, readable without running anyone's code.
+
+Networks keep a state dict (``weights.pt``, loaded with ``weights_only=True``), the others named arrays
+(``arrays.npz``, loaded with ``allow_pickle=False``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+import zipfile
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import crossperf.model as models
+from crossperf.dataset import Dataset
+from crossperf.errors import CrossperfError, ModelFolderError
+from crossperf.model.base import Predictor, State
+
+FORMAT = 1
+_DESCRIPTION = "model.json"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A trained model with what is needed to ask it: its counters and platforms, in their order."""
+
+    model: Predictor
+    counters: tuple[str, ...]
+    platforms: tuple[str, ...]
+    platform_classes: tuple[str, ...]
+    #: What it was trained on: the table's facts and how many cells.
+    training: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Predictor, data: Dataset) -> Saved:
+        """Return a model trained on a dataset, ready to be saved."""
+        training = {**data.table, "cells": len(data)}
+        return cls(model, data.counters, data.platforms, data.platform_classes, training, _versions())
+
+
+def save(saved: Saved, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a model folder; it appears whole or not at all, and replaces another only when told to.
+
+    Only a folder that holds a crossperf model is ever replaced.
+    """
+    target = Path(folder)
+    refuse_unless_free(target, overwrite=overwrite)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        part.chmod(0o755)
+        _write_state(part / saved.model.state_file, saved.model.get_state())
+        description = {
+            "format": FORMAT,
+            "model": saved.model.name,
+            "settings": saved.model.get_params(),
+            "counters": list(saved.counters),
+            "platforms": list(saved.platforms),
+            "platform_classes": list(saved.platform_classes),
+            "training": saved.training,
+            "fit": saved.model.summary_,
+            "versions": saved.versions,
+        }
+        (part / _DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        _swap_in(part, target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def refuse_unless_free(target: Path, *, overwrite: bool) -> None:
+    """Raise unless a model may be written there; asked before training as well, so that no fit is lost."""
+    if not target.exists():
+        if target.parent.exists() and not os.access(target.parent, os.W_OK):
+            raise ModelFolderError(f"{target}: its folder cannot be written to. Choose another place with -o.")
+        return
+    if not (target / _DESCRIPTION).is_file() and not (target.is_dir() and not any(target.iterdir())):
+        raise ModelFolderError(
+            f"{target}: found something that is not a crossperf model, expected a new or a model folder. "
+            "It was left as it is; choose another place with -o."
+        )
+    if (target / _DESCRIPTION).is_file() and not overwrite:
+        raise ModelFolderError(
+            f"{target}: found a model there already, expected a new folder. Choose another place with -o, or "
+            "replace it with --overwrite."
+        )
+
+
+def _swap_in(part: Path, target: Path) -> None:
+    """Move a finished folder to its place; what stood there is moved aside first and removed last."""
+    if not target.exists():
+        part.replace(target)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    target.replace(aside / target.name)
+    try:
+        part.replace(target)
+    except OSError:
+        (aside / target.name).replace(target)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def load(folder: str | os.PathLike[str]) -> Saved:
+    """Return the model of a folder, ready to predict."""
+    source = Path(folder)
+    facts = _read_description(source)
+    try:
+        model = models.make(facts["model"], **_as_settings(facts["settings"]))
+        model.set_state(_read_state(source / model.state_file))
+        return Saved(
+            model,
+            tuple(facts["counters"]),
+            tuple(facts["platforms"]),
+            tuple(facts["platform_classes"]),
+            facts["training"],
+            facts["versions"],
+        )
+    except CrossperfError:
+        raise
+    except (KeyError, ValueError, TypeError, OSError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ModelFolderError(
+            f"{source}: the model does not load ({reason}), expected what 'crossperf train' wrote. Train it again."
+        ) from error
+
+
+def _read_description(source: Path) -> dict[str, Any]:
+    path = source / _DESCRIPTION
+    if not path.is_file():
+        found = "a folder without model.json" if source.is_dir() else "no such folder"
+        raise ModelFolderError(f"{source}: found {found}, expected a model folder. 'crossperf train' makes one.")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        found_format = facts["format"]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise ModelFolderError(f"{path}: does not read as a model's description. Train the model again.") from error
+    if found_format != FORMAT:
+        newer = isinstance(found_format, int) and found_format > FORMAT
+        todo = "Upgrade crossperf" if newer else "Train the model again"
+        raise ModelFolderError(
+            f"{path}: found format {found_format!r}, expected {FORMAT}. {todo}, or use the crossperf that wrote it.",
+            found=found_format,
+            expected=FORMAT,
+        )
+    return dict(facts)
+
+
+def _as_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+def _write_state(path: Path, state: State) -> None:
+    if path.suffix == ".pt":
+        import torch
+
+        torch.save({name: torch.from_numpy(np.array(value)) for name, value in state.items()}, path)
+    else:
+        with path.open("wb") as file:
+            np.savez_compressed(file, **state)  # type: ignore[arg-type]
+
+
+def _read_state(path: Path) -> State:
+    if path.suffix == ".pt":
+        import torch
+
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+        return {name: tensor.numpy() for name, tensor in tensors.items()}
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("crossperf", "numpy", "scikit-learn", "torch", "xgboost-cpu"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,102 @@
+"""The variational auto-encoder of counters, with a calibrated decoder that knows what was not measured.
+
+Losses are in nats, summed over features and latent units and averaged over cells: that is what makes one
+shared sigma with its closed-form optimum (Rybkin, Daniilidis and Levine 2021) balance the two terms.
+"""
+
+# N cells, F features, K latent units
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Schedule = Literal["linear", "cyclical", "constant"]
+
+#: Softest floor of log sigma: below it a few perfectly copied features would drown every other term.
+LOG_SIGMA_FLOOR = -6.0
+
+
+def layers(inputs: int, outputs: int, width: int, depth: int, dropout: float = 0.0) -> nn.Sequential:
+    """Return a network of `depth` hidden layers of one width."""
+    stack: list[nn.Module] = []
+    for _ in range(depth):
+        stack += [nn.Linear(inputs, width), nn.ReLU()]
+        if dropout > 0:
+            stack.append(nn.Dropout(dropout))
+        inputs = width
+    return nn.Sequential(*stack, nn.Linear(inputs, outputs))
+
+
+class Vae(nn.Module):
+    """An encoder and a decoder of two layers each.
+
+    The encoder sees the features with zeros where nothing was measured, and beside them which were; so a
+    zero that was measured and a counter that was not are two different inputs.
+    """
+
+    def __init__(self, features: int, latent_dim: int, width: int) -> None:
+        super().__init__()
+        self.latent_dim = latent_dim
+        self.encoder = layers(2 * features, 2 * latent_dim, width, depth=2)
+        self.decoder = layers(latent_dim, features, width, depth=2)
+
+    def encode(self, x_nf: Tensor, seen_nf: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and log variance of q(z | what was seen)."""
+        out = self.encoder(torch.cat([x_nf * seen_nf, seen_nf], dim=1))
+        mean_nk, log_var_nk = out.split(self.latent_dim, dim=1)
+        return mean_nk, log_var_nk.clamp(-10.0, 4.0)
+
+
+def sample(mean_nk: Tensor, log_var_nk: Tensor) -> Tensor:
+    """Return one draw from q(z | x) for each cell."""
+    return mean_nk + torch.randn_like(mean_nk) * (0.5 * log_var_nk).exp()
+
+
+def kl_to_standard_normal(mean_nk: Tensor, log_var_nk: Tensor) -> Tensor:
+    """Return KL(q(z|x) || N(0, I)) of each cell, in nats: summed over K, kept apart over N."""
+    kl_nk = 0.5 * (mean_nk.square() + log_var_nk.exp() - 1.0 - log_var_nk)
+    return kl_nk.sum(dim=1)
+
+
+def optimal_log_sigma(x_nf: Tensor, decoded_nf: Tensor, seen_nf: Tensor) -> Tensor:
+    """Return the log of the one sigma that fits best: the root of the mean squared error over what was seen.
+
+    Floored softly at -6. No gradient flows through it, as it is the optimum for the decoder at hand.
+    """
+    error = ((x_nf - decoded_nf).square() * seen_nf).sum() / seen_nf.sum().clamp(min=1.0)
+    log_sigma = 0.5 * error.clamp(min=1e-12).log().detach()
+    return LOG_SIGMA_FLOOR + functional.softplus(log_sigma - LOG_SIGMA_FLOOR)
+
+
+def gaussian_nll(x_nf: Tensor, decoded_nf: Tensor, seen_nf: Tensor, log_sigma: Tensor) -> Tensor:
+    """Return -log p(x | z) of each cell, in nats: summed over the features that were seen, kept apart over N."""
+    square_nf = ((x_nf - decoded_nf) / log_sigma.exp()).square()
+    nll_nf = 0.5 * square_nf + log_sigma + 0.5 * math.log(2.0 * math.pi)
+    return (nll_nf * seen_nf).sum(dim=1)
+
+
+def kl_weight(schedule: Schedule, progress: float, cycles: int = 4) -> float:
+    """Return the weight of the KL term at a point of training from 0 to 1; every schedule ends at 1.
+
+    ``linear`` rises over the first half; ``cyclical`` (Fu et al. 2019) does so in each of `cycles` cycles.
+
+    >>> [kl_weight("linear", p) for p in (0.0, 0.25, 0.5, 1.0)]
+    [0.0, 0.5, 1.0, 1.0]
+    >>> [kl_weight("cyclical", p) for p in (0.0, 0.0625, 0.2, 0.25, 1.0)]
+    [0.0, 0.5, 1.0, 0.0, 1.0]
+    """
+    if schedule == "constant":
+        return 1.0
+    if schedule == "cyclical" and progress < 1.0:
+        progress = progress * cycles % 1.0
+    return min(1.0, 2.0 * progress)
+
+
+def active_units(mean_nk: Tensor) -> int:
+    """Return how many latent units carry information: those whose mean varies over cells by more than 0.01."""
+    return int((mean_nk.var(dim=0) > 0.01).sum())

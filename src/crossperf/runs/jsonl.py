@@ -1,0 +1,93 @@
+"""Runs as lines of JSON, with nothing but the standard library, so that a collector starts anywhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from crossperf.errors import RunsTableError
+from crossperf.records import Run
+from crossperf.runs.rules import COUNTER_PREFIX, Problem
+
+
+def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Yield each line's number with its columns, or with the problem that keeps it from being read."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, _columns_of(line, number)
+
+
+def _columns_of(line: bytes, number: int) -> dict[str, Any] | Problem:
+    try:
+        facts = json.loads(line)
+    except ValueError as error:
+        reason = getattr(error, "msg", "not UTF-8 text")
+        advice = "Mend or remove the line; a last line cut short comes from an interrupted write."
+        return Problem(f"text that is not JSON ({reason})", "one JSON object", advice, row=number)
+    if not isinstance(facts, dict):
+        return Problem(f"JSON {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
+    counters = facts.pop("counters", None) or {}
+    if not isinstance(counters, dict):
+        found = f"a {type(counters).__name__} under 'counters'"
+        return Problem(found, "an object of names and numbers", 'Write {"counters": {"NAME": 1.0}}.', row=number)
+    return facts | {COUNTER_PREFIX + name: value for name, value in counters.items()}
+
+
+def flat(run: Run) -> dict[str, Any]:
+    """Return a run as the columns of a table.
+
+    >>> flat(Run("a", "1", "p", 2.0, counters={"instructions": 5}))["counter.instructions"]
+    5
+    """
+    facts = run.to_json()
+    counters = facts.pop("counters")
+    return facts | {COUNTER_PREFIX + name: value for name, value in counters.items()}
+
+
+def read(path: str | os.PathLike[str]) -> list[Run]:
+    """Return the runs of a JSONL file; one that cannot be read raises with every bad line."""
+    runs, problems = [], []
+    for _, row in rows(Path(path)):
+        if isinstance(row, Problem):
+            problems.append(row)
+        else:
+            runs.append(Run.from_json(_nest(row)))
+    if problems:
+        raise RunsTableError(f"{path}: " + " ".join(map(str, problems)), path=path, problems=problems)
+    return runs
+
+
+def _nest(row: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: value for name, value in row.items() if not name.startswith(COUNTER_PREFIX)}
+    counters = {
+        name.removeprefix(COUNTER_PREFIX): value for name, value in row.items() if name.startswith(COUNTER_PREFIX)
+    }
+    return plain | {"counters": counters}
+
+
+def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
+    """Add runs to the end of a JSONL file, made if absent, and return how many.
+
+    All lines leave in one write, so that two collectors may share a file; if an earlier writer was cut
+    off in the middle of a line, the new runs start on a line of their own.
+    """
+    lines = [json.dumps(run.to_json(), allow_nan=False) + "\n" for run in runs]
+    if not lines:
+        return 0
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        data = memoryview(("\n" * torn + "".join(lines)).encode())
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return len(lines)

@@ -1,0 +1,194 @@
+"""What a sound runs table looks like: its columns, what each may hold, and the words for what it may not.
+
+The rules are written once, for single values. The columnar reader only screens a column for candidates
+and then asks here, so every format is judged, and described, alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from crossperf import catalog
+from crossperf.errors import did_you_mean
+from crossperf.records import COLUMNS, OK
+
+COUNTER_PREFIX = "counter."
+REQUIRED = ("app", "input", "platform", "runtime_s")
+WHOLE_NUMBERS = ("repeat", "ranks", "threads")
+TEXTS = tuple(name for name in COLUMNS if name not in (*WHOLE_NUMBERS, "runtime_s"))
+
+#: What other programs write into a text file for "not measured".
+MISSING_WORDS = ("", "na", "nan", "null", "none")
+
+Severity = Literal["error", "warning"]
+_AGAIN = "Measure this run again, or give it a status other than 'ok'."
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to mend: where it is, what was found, what was expected, what to do.
+
+    Rows count from 1 and leave out a CSV header; in JSONL a row is a line.
+    """
+
+    found: str
+    expected: str
+    advice: str
+    row: int | None = None
+    column: str | None = None
+    value: Any = None
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        place = [f"row {self.row:,}"] if self.row is not None else []
+        place += [f"column {self.column!r}"] if self.column is not None else []
+        where = ", ".join(place)
+        return f"{where}{': ' if where else ''}found {self.found}, expected {self.expected}. {self.advice}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON's own types; a value JSON cannot hold is written as text."""
+        facts = asdict(self)
+        value = self.value
+        plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+        return facts | {"value": value if plain else str(value), "message": str(self)}
+
+
+def is_counter(column: str) -> bool:
+    """Tell whether a column holds a counter."""
+    return column.startswith(COUNTER_PREFIX) and len(column) > len(COUNTER_PREFIX)
+
+
+def as_number(value: Any) -> float | None:
+    """Return a value as a float where it is a number or reads as one, otherwise ``None``.
+
+    >>> as_number("1e3"), as_number(True), as_number("fast")
+    (1000.0, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a cell holds nothing: null, empty text, or a word that spreadsheets write for it."""
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING_WORDS
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def bounds(column: str) -> tuple[float, float]:
+    """Return the least and the greatest number that a numeric column may hold without remark.
+
+    >>> bounds("counter.int_ratio"), bounds("counter.anything_else")
+    ((0.0, 1.0), (-inf, inf))
+    """
+    if column == "runtime_s":
+        return math.nextafter(0.0, 1.0), math.inf
+    if column in WHOLE_NUMBERS:
+        return 0.0, math.inf
+    known = catalog.COUNTERS.get(column.removeprefix(COUNTER_PREFIX))
+    if known is None:
+        return -math.inf, math.inf
+    return 0.0, math.inf if known.at_most is None else known.at_most
+
+
+def check_value(column: str, value: Any, row: int | None = None, *, need_runtime: bool = True) -> Problem | None:
+    """Return what is wrong with one value of one column of a run that did not fail, or ``None``.
+
+    >>> print(check_value("runtime_s", -1.0, row=3))  # doctest: +NORMALIZE_WHITESPACE
+    row 3, column 'runtime_s': found -1.0, expected seconds above 0.
+    Measure this run again, or give it a status other than 'ok'.
+    >>> check_value("counter.instructions", 0)
+    """
+    complaint = _complaint(column, value, need_runtime)
+    if complaint is None:
+        return None
+    expected, advice, severity = complaint
+    return Problem("nothing" if is_missing(value) else repr(value), expected, advice, row, column, value, severity)
+
+
+def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, Severity] | None:
+    """Return what was expected of a value, what to do and how bad it is, or ``None`` for a sound one."""
+    if column in ("app", "platform"):
+        named = not is_missing(value)
+        return None if named else (f"the name of the {column}", "Name it, or remove the row.", "error")
+    if column in TEXTS or not (column in COLUMNS or is_counter(column)):
+        return None
+    if is_missing(value):
+        wanted = column == "runtime_s" and need_runtime
+        return ("seconds above 0", _AGAIN, "error") if wanted else None
+    number = as_number(value)
+    least, greatest = bounds(column)
+    sound = number is not None and math.isfinite(number)
+    if column == "runtime_s":
+        return None if number is not None and sound and number >= least else ("seconds above 0", _AGAIN, "error")
+    if column in WHOLE_NUMBERS:
+        whole = number is not None and sound and number.is_integer() and number >= least
+        return None if whole else ("a whole number of 0 or more", "Correct it, or leave it empty.", "error")
+    if number is None:
+        return "a number, or nothing where it was not measured", "Correct it, or leave it empty.", "error"
+    if not sound:
+        return "a finite number", "Leave it empty if it overflowed or was divided by zero.", "error"
+    if number < least:
+        return "a number of 0 or more", "Leave it empty: multiplexed events can turn negative.", "error"
+    if number > greatest:
+        return f"a ratio of at most {greatest:g}", "Check how it was computed; it is used as it is.", "warning"
+    return None
+
+
+def check_columns(columns: Sequence[str]) -> list[Problem]:
+    """Return what is wrong with the names of a table's columns."""
+    problems = [
+        Problem(
+            f"no column {name!r}",
+            f"the columns {', '.join(REQUIRED)}",
+            f"Add it, or rename the column that holds it{did_you_mean(name, _strangers(columns))}.",
+            column=name,
+        )
+        for name in REQUIRED
+        if name not in columns
+    ]
+    missing = {problem.column for problem in problems}
+    for name in _strangers(columns):
+        hint = _nearest_known(name)
+        if hint and not any(f"'{known}'" in hint for known in missing if known):
+            problems.append(
+                Problem(
+                    f"the unknown name {name!r}{hint}",
+                    "a known column or one that starts with 'counter.'",
+                    "Rename it, or leave it: it is kept and not used.",
+                    column=name,
+                    severity="warning",
+                )
+            )
+    if not any(is_counter(name) for name in columns):
+        problems.append(
+            Problem(
+                "no counter",
+                "at least one column 'counter.NAME'",
+                "Counters in other columns are renamed 'counter.NAME'; in JSONL they go under \"counters\".",
+            )
+        )
+    return problems
+
+
+def _strangers(columns: Iterable[str]) -> list[str]:
+    return [name for name in columns if name not in COLUMNS and not is_counter(name)]
+
+
+def _nearest_known(name: str) -> str:
+    head, dot, tail = name.partition(".")
+    if dot and tail and did_you_mean(head, ["counter"]):
+        return f" (did you mean '{COUNTER_PREFIX}{tail}'?)"
+    return did_you_mean(name, COLUMNS)
+
+
+def failed(status: Any) -> bool:
+    """Tell whether a status says that the run failed; an empty one says that it did not."""
+    return not is_missing(status) and str(status) != OK

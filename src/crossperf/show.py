@@ -1,0 +1,153 @@
+"""Results as a person reads them in a terminal: tables and sentences on stdout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from crossperf.metrics import METRICS
+
+if TYPE_CHECKING:
+    from crossperf.dataset import Dataset
+    from crossperf.evaluate import Evaluation
+    from crossperf.model.base import Predictor
+    from crossperf.predict import Answer
+
+#: A prediction of many runs shows these first ones; all are in the JSON file.
+_SHOWN = 20
+
+
+def console() -> Console:
+    """Return a console that never breaks a table that goes to a file or a pipe."""
+    screen = Console(highlight=False)
+    return screen if screen.is_terminal else Console(highlight=False, width=160)
+
+
+def evaluation(result: Evaluation) -> None:
+    """Print the scores of the models, best marked, the noise ceiling below, and what they mean."""
+    facts = result.table
+    out = console()
+    out.print(
+        f"split {result.split}, {result.folds} folds, seed {result.seed}: {facts['workloads']:,} workloads of "
+        f"{facts['apps']:,} apps on {len(facts['platforms'])} platforms ({facts['path']}, {facts['runs']:,} runs, "
+        f"fingerprint {facts['fingerprint']})"
+    )
+    columns = ["typical_factor", "r2", "r2_log", "same_order", "kendall_tau", "top1", "slowdown", "order_auc", "mae"]
+    table = Table("model", *columns, "fit_s", "predict_s")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    best = {name: _best(result, name) for name in columns}
+    for name, scores in result.models.items():
+        cells = [_number(scores[column], mark=scores[column] == best[column]) for column in columns]
+        table.add_row(name, *cells, _number(scores["fit_s"], 2), _number(scores["predict_s"], 3))
+    ceiling = result.noise_ceiling
+    table.add_row("noise ceiling", *(_number(ceiling[column]) for column in columns), "", "", style="dim")
+    out.print(table)
+    for name, scores in result.models.items():
+        out.print(f"{name} {_meaning(scores)}")
+    constant = result.constant
+    always = f"always taking {constant['fastest']}: right for {constant['fastest_share']:.0%} of the workloads"
+    if constant["order_share"] is not None:
+        always += f"; always answering {' < '.join(constant['order'])}: {constant['order_share']:.0%}"
+    out.print(always)
+
+
+def _best(result: Evaluation, metric: str) -> float | None:
+    values = [scores[metric] for scores in result.models.values() if scores[metric] is not None]
+    if not values or len(result.models) < 2:
+        return None
+    return float(max(values) if METRICS[metric] == "higher" else min(values))
+
+
+def _number(value: float | None, digits: int = 3, mark: bool = False) -> str:
+    text = "-" if value is None else f"{value:,.{digits}f}"
+    return f"[bold]{text}*[/bold]" if mark else text
+
+
+def _meaning(scores: dict[str, Any]) -> str:
+    return (
+        f"is off by a factor of {scores['typical_factor']:.2f} typically; picks the fastest platform for "
+        f"{scores['top1']:.0%} of the cells and loses {scores['slowdown'] - 1:.1%} of the time by its picks; "
+        f"gets the whole order right for {scores['same_order']:.0%}"
+    )
+
+
+def training(model: Predictor, data: Dataset) -> None:
+    """Print what was trained, on what, and what the fit says of itself."""
+    facts = data.table
+    out = console()
+    out.print(
+        f"trained {model.name} on {len(data):,} cells: {facts['workloads']:,} workloads of {facts['apps']:,} apps, "
+        f"{len(data.platforms)} platforms, {len(data.counters)} counters"
+    )
+    summary = model.summary_
+    if "active_units" in summary:
+        out.print(
+            f"latent space: {summary['active_units']} of {summary['latent_dim']} units active"
+            + (" (collapsed: the regressor sees nothing)" if summary["collapsed"] else "")
+        )
+
+
+def predictions(answer: Answer) -> None:
+    """Print relative times, and seconds where they are known, one row a run."""
+    platforms = list(answer.predictions[0].relative_time)
+    relative_to = answer.predictions[0].relative_to
+    against = {"source": "the run's own platform", "fastest": "the fastest predicted"}.get(relative_to, relative_to)
+    table = Table("app", "input", "run on", *platforms, title=f"time relative to {against} (2.0x is twice as slow)")
+    for column in table.columns[3:]:
+        column.justify = "right"
+    for prediction in answer.predictions[:_SHOWN]:
+        cells = [_answer_cell(prediction, name) for name in platforms]
+        table.add_row(prediction.app, prediction.input, prediction.source, *cells)
+    out = console()
+    out.print(table)
+    if len(answer.predictions) > _SHOWN:
+        out.print(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
+
+
+def _answer_cell(prediction: Any, platform: str) -> str:
+    text = f"{prediction.relative_time[platform]:,.2f}x"
+    if platform in prediction.seconds:
+        text += f" ({prediction.seconds[platform]:,.3g} s)"
+    return f"[bold]{text}*[/bold]" if platform == prediction.fastest else text
+
+
+def info(facts: dict[str, Any]) -> None:
+    """Print what a runs table holds."""
+    out = console()
+    out.print(
+        f"{facts['path']}: {facts['runs']:,} runs ({sum(facts['failed'].values()):,} failed), {facts['apps']:,} apps, "
+        f"{facts['workloads']:,} workloads ({facts['complete_workloads']:,} on every platform), "
+        f"{len(facts['platforms'])} platforms, {facts['counters']} counters; fingerprint {facts['fingerprint']}"
+    )
+    repeats = facts["repeats"]
+    noise = facts["noise"]
+    spread = (
+        "no repeats, so the noise is not known"
+        if noise["median"] is None
+        else f"variation of repeats {noise['median']:.1%} in the median, {noise['p90']:.1%} at the 90th percentile"
+    )
+    out.print(f"repeats of a cell: {repeats['min']} to {repeats['max']}, median {repeats['median']:g}; {spread}")
+    for status, count in facts["failed"].items():
+        out.print(f"failed with status {status!r}: {count:,} runs")
+    table = Table("platform", "class", "runs", "workloads", "variation")
+    for platform in facts["platforms"]:
+        share = f"{platform['workloads'] / max(facts['workloads'], 1):.0%}"
+        table.add_row(
+            platform["name"],
+            platform["class"] or "-",
+            f"{platform['runs']:,}",
+            f"{platform['workloads']:,} ({share})",
+            "-" if platform["noise"] is None else f"{platform['noise']:.1%}",
+        )
+    out.print(table)
+    if facts["missing_counters"]:
+        missing = Table("missing counter", "share of runs without it, by platform")
+        for name, shares in list(facts["missing_counters"].items())[:_SHOWN]:
+            missing.add_row(name, ", ".join(f"{platform} {share:.0%}" for platform, share in shares.items()))
+        out.print(missing)
+        more = len(facts["missing_counters"]) - _SHOWN
+        if more > 0:
+            out.print(f"and {more:,} more counters with gaps; --json FILE lists all")
