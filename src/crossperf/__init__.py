@@ -11,12 +11,23 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = ("catalog", "dataset", "errors", "evaluate", "metrics", "model", "predict", "records", "runs", "toy")
-__all__ = ["__version__", *_MODULES]
+__all__ = [
+    "__version__",
+    "catalog",
+    "dataset",
+    "errors",
+    "evaluate",
+    "metrics",
+    "model",
+    "predict",
+    "records",
+    "runs",
+    "toy",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in __all__:
         return importlib.import_module(f"crossperf.{name}")
     raise AttributeError(f"module 'crossperf' has no attribute {name!r}")
 

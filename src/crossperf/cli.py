@@ -216,7 +216,12 @@ def toy(output: Path, apps: int, inputs: int, platforms: int, repeats: int, nois
 
 @commands.command()
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Where files go."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Where files go.",
 )
 @SEED
 def demo(output: Path, seed: int) -> None:
@@ -237,7 +242,9 @@ def progress_bar(title: str) -> Iterator[Progress]:
         yield lambda step, done, total: click.echo(f"{title}: {done}/{total} {step}", err=True)
         return
     text = TextColumn("{task.description}")
-    with Progress(text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+    with Progress(
+        text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
+    ) as bar:
         task = bar.add_task(title, total=None)
         yield lambda step, done, total: bar.update(
             task, description=f"{title}: {step}", completed=done, total=total if total > 1 else None

@@ -111,7 +111,7 @@ class Dataset:
     @property
     def complete_w(self) -> NDArray[np.bool_]:
         """Which workloads ran on every platform."""
-        return ~np.isnan(self.log_time_wp).any(axis=1)
+        return np.asarray(~np.isnan(self.log_time_wp).any(axis=1))
 
     @property
     def cpu_n(self) -> NDArray[np.bool_]:

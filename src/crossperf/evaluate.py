@@ -110,7 +110,7 @@ def evaluate(
 def _default(name: str, seed: int) -> Maker:
     def maker() -> Predictor:
         made = model.make(name)
-        return made.set_params(seed=seed) if "seed" in made.get_params() else made  # type: ignore[no-any-return]
+        return made.set_params(seed=seed) if "seed" in made.get_params() else made
 
     maker()  # an unknown name, or a package that is missing, is told before the first fit
     return maker
@@ -226,7 +226,7 @@ def doubts(evaluation: Evaluation, data: Dataset) -> list[str]:
 
 def _refuse_unseen_platforms(data: Dataset, part: Fold, number: int, split: Split) -> None:
     """Raise where a fold leaves a platform out of training: nothing could be learned, or scored, about it."""
-    measured_p = ~np.isnan(data.log_relative_time_np[part.train_n]).all(axis=0)
+    measured_p = np.asarray(~np.isnan(data.log_relative_time_np[part.train_n]).all(axis=0))
     unseen = [name for name, measured in zip(data.platforms, measured_p, strict=True) if not measured]
     if unseen:
         raise DatasetError(

@@ -122,7 +122,7 @@ def _same_order(truth_nq: NDArray[np.int8], predicted_nq: NDArray[np.int8]) -> N
 def _kendall_tau(truth_nq: NDArray[np.int8], predicted_nq: NDArray[np.int8]) -> Floats:
     agreement_n = (truth_nq * predicted_nq).sum(axis=1, dtype=np.float64)
     untied_n = np.sqrt((truth_nq != 0).sum(axis=1) * (predicted_nq != 0).sum(axis=1, dtype=np.float64))
-    return np.divide(agreement_n, untied_n, out=np.full(len(untied_n), np.nan), where=untied_n > 0)
+    return np.asarray(np.divide(agreement_n, untied_n, out=np.full(len(untied_n), np.nan), where=untied_n > 0))
 
 
 def _mean(values_n: Floats) -> float | None:

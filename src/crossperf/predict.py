@@ -90,7 +90,7 @@ def match_counters(cells: Cells, wanted: Sequence[str], where: str) -> tuple[Flo
     notes = []
     if missing:
         notes.append(
-            f"{where} lacks {len(missing)} of the {len(wanted)} counters the model was trained on ({some_of(missing)}): "
+            f"{where} lacks {len(missing)} of the {len(wanted)} counters it was trained on ({some_of(missing)}): "
             "they count as not measured, and the answer is less certain."
         )
     if extra:

@@ -34,7 +34,17 @@ def evaluation(result: Evaluation) -> None:
         f"{facts['apps']:,} apps on {len(facts['platforms'])} platforms ({facts['path']}, {facts['runs']:,} runs, "
         f"fingerprint {facts['fingerprint']})"
     )
-    columns = ["typical_factor", "r2", "r2_log", "same_order", "kendall_tau", "top1", "slowdown", "order_auc", "mae"]
+    columns = [
+        "typical_factor",
+        "r2",
+        "r2_log",
+        "same_order",
+        "kendall_tau",
+        "top1",
+        "slowdown",
+        "order_auc",
+        "mae",
+    ]
     table = Table("model", *columns, "fit_s", "predict_s")
     for column in table.columns[1:]:
         column.justify = "right"

@@ -148,7 +148,7 @@ def make_table(
         log_s_w = np.log(law(programs, platform)).repeat(repeats)
         runtime_s_w = np.exp(log_s_w + noise * rng.standard_normal(len(log_s_w)))
         counters = _counters(programs, platform, repeats, noise / 5, rng)
-        facts = [
+        facts: list[pl.Expr | pl.Series] = [
             pl.lit(platform.name).alias("platform"),
             pl.lit(platform.platform_class).alias("platform_class"),
             pl.lit("toy").alias("source_tool"),

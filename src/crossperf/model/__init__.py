@@ -57,7 +57,8 @@ def make(name: str, **settings: Any) -> Predictor:
     """Return a new, untrained model by its name; settings that it does not have are refused by name."""
     if name not in MODELS:
         raise SettingsError(
-            f"Found the model {name!r}{did_you_mean(name, MODELS)}, expected one of {', '.join(MODELS)}.", model=name
+            f"Found the model {name!r}{did_you_mean(name, MODELS)}, expected one of {', '.join(MODELS)}.",
+            model=name,
         )
     module, class_name = MODELS[name]
     kind = getattr(importlib.import_module(f"crossperf.model.{module}"), class_name)

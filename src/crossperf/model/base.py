@@ -90,7 +90,9 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     @abstractmethod
-    def _fit(self, features_nf: Floats, target_np: Floats, groups_n: NDArray[np.int64], cpu_n: NDArray[np.bool_]) -> None:
+    def _fit(
+        self, features_nf: Floats, target_np: Floats, groups_n: NDArray[np.int64], cpu_n: NDArray[np.bool_]
+    ) -> None:
         """Learn from checked arrays."""
 
     @abstractmethod

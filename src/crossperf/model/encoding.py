@@ -59,12 +59,16 @@ class Encoder:
 
     def state(self) -> dict[str, Floats]:
         """Return what was learned as named arrays."""
-        return {"encoder.scale_f": self.scale_f, "encoder.mean_f": self.mean_f, "encoder.spread_f": self.spread_f}
+        return {
+            "encoder.scale_f": self.scale_f,
+            "encoder.mean_f": self.mean_f,
+            "encoder.spread_f": self.spread_f,
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Encoder:
         """Return the encoder that `state` described."""
-        return cls(*(state[f"encoder.{name}"] for name in ("scale_f", "mean_f", "spread_f")))
+        return cls(state["encoder.scale_f"], state["encoder.mean_f"], state["encoder.spread_f"])
 
 
 def _quietly(function: object, *args: object, **kwargs: object) -> Floats:

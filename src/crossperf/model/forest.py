@@ -56,8 +56,8 @@ class Forest:
     def predict(self, features_nf: Floats, chunk: int = 256) -> Floats:
         """Return the mean over trees; all trees are followed at once, `chunk` cells at a time."""
         # scikit-learn compares 32-bit features with 64-bit thresholds.
-        features_nf = features_nf.astype(np.float32)
-        parts = [self._follow(features_nf[i : i + chunk]) for i in range(0, len(features_nf), chunk)]
+        single_nf = features_nf.astype(np.float32)
+        parts = [self._follow(single_nf[i : i + chunk]) for i in range(0, len(single_nf), chunk)]
         return np.concatenate(parts) if parts else np.empty((0, self.leaf_values_lp.shape[1]))
 
     def _follow(self, features_nf: NDArray[np.float32]) -> Floats:

@@ -36,7 +36,9 @@ class _Network(Predictor):
     device: str
     seed: int
 
-    def _fit(self, features_nf: Floats, target_np: Floats, groups_n: NDArray[np.int64], cpu_n: NDArray[np.bool_]) -> None:
+    def _fit(
+        self, features_nf: Floats, target_np: Floats, groups_n: NDArray[np.int64], cpu_n: NDArray[np.bool_]
+    ) -> None:
         self._check_settings()
         self._device = device_for(self.device)
         self.encoder_ = Encoder.fit(features_nf)
@@ -226,10 +228,14 @@ class VaeDnn(_Network):
 
     def _summarise(self, latent_nk: Tensor) -> None:
         active = v.active_units(latent_nk)
-        self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
+        self.fit_summary_: dict[str, Any] = {
+            "active_units": active,
+            "latent_dim": self.latent_dim,
+            "collapsed": active == 0,
+        }
         if self._last is not None:
             log_sigma, kl_n = self._last
-            self.fit_summary_ |= {"sigma": float(log_sigma.exp()), "kl_nats": float(kl_n.mean())}
+            self.fit_summary_ |= {"sigma": float(log_sigma.detach().exp()), "kl_nats": float(kl_n.detach().mean())}
 
     @property
     def summary_(self) -> dict[str, Any]:
@@ -282,7 +288,9 @@ class VaeDnn(_Network):
         shown_nf = seen_nf * (torch.rand_like(seen_nf) >= self.mask_share) if self.mask_share else seen_nf
         mean_nk, log_var_nk = self._vae.encode(x_nf, shown_nf)
         decoded_nf = self._vae.decoder(v.sample(mean_nk, log_var_nk))
-        log_sigma = v.optimal_log_sigma(x_nf, decoded_nf, seen_nf) if self.calibrated else torch.zeros((), device=x_nf.device)
+        log_sigma = (
+            v.optimal_log_sigma(x_nf, decoded_nf, seen_nf) if self.calibrated else torch.zeros((), device=x_nf.device)
+        )
         nll_n = v.gaussian_nll(x_nf, decoded_nf, seen_nf, log_sigma)
         kl_n = v.kl_to_standard_normal(mean_nk, log_var_nk)
         self._last = log_sigma, kl_n

@@ -29,7 +29,7 @@ class Median(Predictor):
     name: ClassVar[str] = "median"
 
     def _fit(self, features_nf: Floats, target_np: Floats, groups_n: Groups, cpu_n: Mask) -> None:
-        self.flag_f_ = np.isin(features_nf, (0.0, 1.0)).all(axis=0)
+        self.flag_f_ = np.asarray(np.isin(features_nf, (0.0, 1.0)).all(axis=0))
         self.patterns_sf_, number_n = np.unique(features_nf[:, self.flag_f_], axis=0, return_inverse=True)
         overall_p = np.nanmedian(target_np, axis=0)
         rows = [target_np[number_n.ravel() == i] for i in range(len(self.patterns_sf_))]
@@ -98,7 +98,12 @@ class _Trees(Predictor):
     _kind: ClassVar[Any]
 
     def __init__(
-        self, n_estimators: int = 300, min_samples_leaf: int = 1, max_features: float = 1.0, n_jobs: int = -1, seed: int = 0
+        self,
+        n_estimators: int = 300,
+        min_samples_leaf: int = 1,
+        max_features: float = 1.0,
+        n_jobs: int = -1,
+        seed: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf

@@ -170,7 +170,9 @@ def _raw(path: Path) -> pl.DataFrame:
     except (PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
         advice = "It may be cut short or of another format: copy or write it again."
-        raise _unusable(path, [Problem(f"a file that does not read as {kind} ({reason})", f"a whole {kind} file", advice)]) from error
+        raise _unusable(
+            path, [Problem(f"a file that does not read as {kind} ({reason})", f"a whole {kind} file", advice)]
+        ) from error
 
 
 def _format_of(path: Path) -> str:
@@ -179,7 +181,10 @@ def _format_of(path: Path) -> str:
     kind = ".".join(kind.split(".")[-2:])
     if kind not in ("jsonl", "jsonl.gz", "csv", "csv.gz", "parquet"):
         expected = ".jsonl, .csv, .parquet, .jsonl.gz or .csv.gz"
-        raise _unusable(path, [Problem(f"a name that ends in {path.suffix or 'nothing'!r}", expected, "Rename or convert it.")])
+        raise _unusable(
+            path,
+            [Problem(f"a name that ends in {path.suffix or 'nothing'!r}", expected, "Rename or convert it.")],
+        )
     return kind
 
 
@@ -188,7 +193,9 @@ def _read_csv(path: Path) -> pl.DataFrame:
     twice = [name for name in frame.columns if "_duplicated_" in name]
     if twice:
         names = ", ".join(repr(name.partition("_duplicated_")[0]) for name in twice)
-        raise _unusable(path, [Problem(f"the column {names} more than once", "each column once", "Rename or remove one.")])
+        raise _unusable(
+            path, [Problem(f"the column {names} more than once", "each column once", "Rename or remove one.")]
+        )
     return frame
 
 
@@ -310,8 +317,10 @@ def _row_problems(frame: pl.DataFrame) -> list[Problem]:
             advice = "Both are used; remove one if it is a copy."
             problems.append(Problem(found, "each repeat once", advice, row, "repeat", values[3], "warning"))
     if {"platform", "platform_class"} <= set(frame.columns):
-        classes = frame.drop_nulls("platform_class").group_by("platform").agg(
-            pl.col("platform_class").unique().sort(), pl.col(ROW).min()
+        classes = (
+            frame.drop_nulls("platform_class")
+            .group_by("platform")
+            .agg(pl.col("platform_class").unique().sort(), pl.col(ROW).min())
         )
         for platform, names, row in classes.filter(pl.col("platform_class").list.len() > 1).sort(ROW).iter_rows():
             found = f"platform {platform!r} as {' and '.join(names)}"
