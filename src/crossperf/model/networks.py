@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,18 +22,25 @@ except ImportError as error:
     raise MissingDependencyError("The networks need PyTorch: pip install 'crossperf[torch]'") from error
 
 from crossperf.model import vae as v
-from crossperf.model.training import Stepper, batches, contrast_loss, device_for, seeded
+from crossperf.model.training import Cells, Stepper, batches, contrast_loss, device_for, filled, seeded, watched
 
-#: How often a table's cells are seen at least, all stages together.
-EPOCHS = 12
+#: How often the cells of a table are seen, at least and at most, all stages together.
+EPOCHS = (12, 100)
 #: Cells that are predicted at a time: large enough for the matrix units, small enough for the caches.
-_PREDICT_ROWS = 2048
+_PREDICT_ROWS = 512
+
+#: The VAE is held by its KL term, and needs little of this.
+_VAE_WEIGHT_DECAY = 1e-4
+#: The loss on the groups held back, or nothing to watch.
+Watch = Callable[[], float] | None
 
 
 class _Network(Predictor):
     """What the networks share: encoded features, standard targets, and a forward pass as `_forward`."""
 
     state_file: ClassVar[str] = "weights.pt"
+    mask_share: float
+    validation_share: float
     device: str
     seed: int
 
@@ -50,24 +58,34 @@ class _Network(Predictor):
         with seeded(self.seed, self._device):
             self.network_ = self._build(features_nf.shape[1], target_np.shape[1]).to(self._device)
             self.network_.train()
-            self._train(*self._tensors(self.encoder_(features_nf)), *self._tensors(standard_np), cpu_n)
+            cells = Cells(*filled(self.encoder_(features_nf), self._device), *filled(standard_np, self._device))
+            train_n, held_out_n = self._hold_out(groups_n)
+            watch = self._loss_of(cells[held_out_n]) if len(held_out_n) else None
+            self._train(cells[train_n], cpu_n[train_n], watch)
         self.network_.eval()
 
-    def _tensors(self, values: Floats) -> tuple[Tensor, Tensor]:
-        """Return values with zeros for what was not seen, and what was seen."""
-        seen = ~np.isnan(values)
-        filled = np.where(seen, values, 0.0)
-        return (
-            torch.as_tensor(filled, dtype=torch.float32, device=self._device),
-            torch.as_tensor(seen, dtype=torch.float32, device=self._device),
-        )
+    def _hold_out(self, groups_n: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows to train on and the rows to watch: whole groups, drawn by the seed."""
+        groups = np.random.default_rng(self.seed).permutation(np.unique(groups_n))
+        watched = groups[: round(self.validation_share * len(groups))]
+        watched_n = np.isin(groups_n, watched)
+        return np.flatnonzero(~watched_n), np.flatnonzero(watched_n)
+
+    def _shown(self, seen_nf: Tensor) -> Tensor:
+        """Return what the network is shown: what was seen, less a random share."""
+        if not self.mask_share:
+            return seen_nf
+        return seen_nf * (torch.rand_like(seen_nf) >= self.mask_share)
+
+    def _loss_of(self, cells: Cells) -> Watch:
+        return lambda: float(contrast_loss(self._forward(cells.x_nf, cells.seen_nf) - cells.y_np, cells.known_np))
 
     def _predict(self, features_nf: Floats) -> Floats:
         parts = []
         with torch.inference_mode():
             for start in range(0, len(features_nf), _PREDICT_ROWS):
                 chunk_nf = self.encoder_(features_nf[start : start + _PREDICT_ROWS])
-                parts.append(self._forward(*self._tensors(chunk_nf)).cpu().numpy())
+                parts.append(self._forward(*filled(chunk_nf, self._device)).cpu().numpy())
         standard_np = np.concatenate(parts).astype(np.float64)
         return np.asarray(standard_np * self.target_scale_p_ + self.target_mean_p_)
 
@@ -99,7 +117,7 @@ class _Network(Predictor):
         """Return the untrained network."""
 
     @abstractmethod
-    def _train(self, x_nf: Tensor, seen_nf: Tensor, y_np: Tensor, known_np: Tensor, cpu_n: NDArray[np.bool_]) -> None:
+    def _train(self, cells: Cells, cpu_n: NDArray[np.bool_], watch: Watch) -> None:
         """Train `network_` in place."""
 
     @abstractmethod
@@ -108,17 +126,18 @@ class _Network(Predictor):
 
 
 _AT_LEAST_ONE = ("latent_dim", "vae_width", "width", "depth", "batch_size", "kl_cycles")
-_SHARES = ("mask_share", "dropout")
+_SHARES = ("mask_share", "dropout", "validation_share")
 
 
 def steps_for(cells: int, batch_size: int, steps: int, all_steps: int | None = None) -> int:
-    """Return the steps of a stage, raised in step with the others where a table is too long for them.
+    """Return the steps of a stage, scaled with the others so that a table is seen neither too often nor too rarely.
 
-    >>> steps_for(1_000, 128, 500, 1000), steps_for(128_000, 128, 500, 1000)
-    (500, 6000)
+    >>> [steps_for(cells, 128, 500, 1000) for cells in (256, 2_000, 128_000)]
+    [100, 500, 6000]
     """
-    planned = steps if all_steps is None else all_steps
-    return round(steps * max(1.0, EPOCHS * cells / batch_size / max(planned, 1)))
+    least, most = (epochs * cells / batch_size for epochs in EPOCHS)
+    planned = max(all_steps or steps, 1)
+    return round(steps * min(max(planned, least), most) / planned)
 
 
 class VaeDnn(_Network):
@@ -137,10 +156,12 @@ class VaeDnn(_Network):
     calibrated
         One sigma shared by all features at its optimum; off: sigma is 1.
     cpu_steps, vae_steps, feedback_steps, dnn_steps
-        Optimizer steps of the four stages; 0 switches a stage off. A table of many cells gets more steps,
-        until each cell was seen `EPOCHS` times.
+        Optimizer steps of the four stages; 0 switches a stage off. Long tables get more and short ones fewer,
+        so that each cell is seen between 12 and 100 times.
     feedback_weight
         Weight of the regressor's loss beside the VAE's, in nats for each feature.
+    validation_share
+        Share of the groups held back to stop early on and to choose the best weights; 0 trains on all of them.
     mask_share
         Share of the measured features hidden from the encoder, so that it learns to do without.
     """
@@ -167,6 +188,7 @@ class VaeDnn(_Network):
         batch_size: int = 128,
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-2,
+        validation_share: float = 0.0,
         device: str = "auto",
         seed: int = 0,
     ) -> None:
@@ -187,6 +209,7 @@ class VaeDnn(_Network):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.validation_share = validation_share
         self.device = device
         self.seed = seed
 
@@ -209,21 +232,21 @@ class VaeDnn(_Network):
     def _regress(self, latent_nk: Tensor) -> Tensor:
         return self.network_["regressor"](latent_nk)  # type: ignore[no-any-return, index]
 
-    def _train(self, x_nf: Tensor, seen_nf: Tensor, y_np: Tensor, known_np: Tensor, cpu_n: NDArray[np.bool_]) -> None:
+    def _train(self, cells: Cells, cpu_n: NDArray[np.bool_], watch: Watch) -> None:
         stages = (self.cpu_steps, self.vae_steps, self.feedback_steps, self.dnn_steps)
         cpu_steps, vae_steps, feedback_steps, dnn_steps = (
-            steps_for(len(x_nf), self.batch_size, steps, sum(stages)) for steps in stages
+            steps_for(len(cells), self.batch_size, steps, sum(stages)) for steps in stages
         )
-        self._calibrate_on_cpu(x_nf, seen_nf, cpu_n, cpu_steps)
+        self._calibrate_on_cpu(cells, cpu_n, cpu_steps)
         regressor = self.network_["regressor"]  # type: ignore[index]
         stepper = Stepper(regressor.parameters(), self.learning_rate, feedback_steps + dnn_steps, self.weight_decay)
-        self._learn_latent_space(x_nf, seen_nf, y_np, known_np, stepper, vae_steps, feedback_steps)
+        self._learn_latent_space(cells, stepper, vae_steps, feedback_steps, watch)
         with torch.no_grad():
-            latent_nk, _ = self._vae.encode(x_nf, seen_nf)
+            latent_nk, _ = self._vae.encode(cells.x_nf, cells.seen_nf)
         self._summarise(latent_nk)
-        for rows in self._batches(x_nf, dnn_steps):
+        for rows in watched(batches(len(cells), self.batch_size, dnn_steps, self._device), self.network_, watch):
             stepper.clear()
-            contrast_loss(self._regress(latent_nk[rows]) - y_np[rows], known_np[rows]).backward()
+            contrast_loss(self._regress(latent_nk[rows]) - cells.y_np[rows], cells.known_np[rows]).backward()
             stepper.step()
 
     def _summarise(self, latent_nk: Tensor) -> None:
@@ -235,65 +258,58 @@ class VaeDnn(_Network):
         }
         if self._last is not None:
             log_sigma, kl_n = self._last
-            self.fit_summary_ |= {"sigma": float(log_sigma.detach().exp()), "kl_nats": float(kl_n.detach().mean())}
+            self.fit_summary_ |= {"sigma": float(log_sigma.exp()), "kl_nats": float(kl_n.mean())}
 
     @property
     def summary_(self) -> dict[str, Any]:
         """Active latent units (none is a collapse), sigma of the decoder, and KL of the last batch."""
         return dict(self.fit_summary_)
 
-    def _batches(self, x_nf: Tensor, steps: int) -> Any:
-        return batches(torch.arange(len(x_nf), device=self._device), self.batch_size, steps)
-
-    def _calibrate_on_cpu(self, x_nf: Tensor, seen_nf: Tensor, cpu_n: NDArray[np.bool_], steps: int) -> None:
+    def _calibrate_on_cpu(self, cells: Cells, cpu_n: NDArray[np.bool_], steps: int) -> None:
         """Train the VAE on the cells of class cpu, where there are such and others."""
         if not cpu_n.any() or cpu_n.all():
             return
-        rows_n = torch.as_tensor(np.flatnonzero(cpu_n), device=self._device)
-        stepper = Stepper(self._vae.parameters(), self.learning_rate, steps, 1e-4)
-        for rows in batches(rows_n, self.batch_size, steps):
+        cpu_cells = cells[np.flatnonzero(cpu_n)]
+        stepper = Stepper(self._vae.parameters(), self.learning_rate, steps, _VAE_WEIGHT_DECAY)
+        for rows in batches(len(cpu_cells), self.batch_size, steps, self._device):
             stepper.clear()
-            self._vae_loss(x_nf[rows], seen_nf[rows], kl_weight=1.0)[0].backward()
+            self._vae_loss(cpu_cells[rows], kl_weight=1.0)[0].backward()
             stepper.step()
 
     def _learn_latent_space(
-        self,
-        x_nf: Tensor,
-        seen_nf: Tensor,
-        y_np: Tensor,
-        known_np: Tensor,
-        regressor: Stepper,
-        vae_steps: int,
-        feedback_steps: int,
+        self, cells: Cells, regressor: Stepper, vae_steps: int, feedback_steps: int, watch: Watch
     ) -> None:
         """Train the VAE on all cells; after `vae_steps` the regressor learns along and its loss joins in."""
         steps = vae_steps + feedback_steps
-        stepper = Stepper(self._vae.parameters(), self.learning_rate, steps, 1e-4)
+        stepper = Stepper(self._vae.parameters(), self.learning_rate, steps, _VAE_WEIGHT_DECAY)
         # In nats for each feature, so that neither loss drowns the other as tables grow wider.
-        vae_share = 1.0 / (self.feedback_weight * x_nf.shape[1]) if self.feedback_weight else 1.0
-        for step, rows in enumerate(self._batches(x_nf, steps)):
-            weight = v.kl_weight(self.kl_schedule, step / max(steps - 1, 1), self.kl_cycles)
-            loss, mean_nk = self._vae_loss(x_nf[rows], seen_nf[rows], weight)
+        vae_share = 1.0 / (self.feedback_weight * cells.x_nf.shape[1]) if self.feedback_weight else 1.0
+        plan = batches(len(cells), self.batch_size, steps, self._device)
+        for step, rows in enumerate(watched(plan, self.network_, watch if feedback_steps else None)):
+            batch = cells[rows]
+            loss, mean_nk = self._vae_loss(
+                batch, v.kl_weight(self.kl_schedule, step / max(steps - 1, 1), self.kl_cycles)
+            )
             stepper.clear()
+            regressor.clear()
             if step >= vae_steps:
-                regressor.clear()
-                loss = vae_share * loss + contrast_loss(self._regress(mean_nk) - y_np[rows], known_np[rows])
+                loss = vae_share * loss + contrast_loss(self._regress(mean_nk) - batch.y_np, batch.known_np)
             loss.backward()
             stepper.step()
             if step >= vae_steps:
                 regressor.step()
 
-    def _vae_loss(self, x_nf: Tensor, seen_nf: Tensor, kl_weight: float) -> tuple[Tensor, Tensor]:
+    def _vae_loss(self, cells: Cells, kl_weight: float) -> tuple[Tensor, Tensor]:
         """Return the negative evidence bound in nats a cell, and the latent mean it was computed with."""
-        shown_nf = seen_nf * (torch.rand_like(seen_nf) >= self.mask_share) if self.mask_share else seen_nf
-        mean_nk, log_var_nk = self._vae.encode(x_nf, shown_nf)
+        x_nf, seen_nf = cells.x_nf, cells.seen_nf
+        mean_nk, log_var_nk = self._vae.encode(x_nf, self._shown(seen_nf))
         decoded_nf = self._vae.decoder(v.sample(mean_nk, log_var_nk))
         log_sigma = (
             v.optimal_log_sigma(x_nf, decoded_nf, seen_nf) if self.calibrated else torch.zeros((), device=x_nf.device)
         )
         nll_n = v.gaussian_nll(x_nf, decoded_nf, seen_nf, log_sigma)
         kl_n = v.kl_to_standard_normal(mean_nk, log_var_nk)
-        self._last = log_sigma, kl_n
+        self._last = log_sigma, kl_n.detach()
         return nll_n.mean() + kl_weight * kl_n.mean(), mean_nk
 
 
@@ -315,6 +331,7 @@ class Dnn(_Network):
         batch_size: int = 128,
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-2,
+        validation_share: float = 0.0,
         device: str = "auto",
         seed: int = 0,
     ) -> None:
@@ -326,6 +343,7 @@ class Dnn(_Network):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.validation_share = validation_share
         self.device = device
         self.seed = seed
 
@@ -335,12 +353,12 @@ class Dnn(_Network):
     def _forward(self, x_nf: Tensor, seen_nf: Tensor) -> Tensor:
         return self.network_(torch.cat([x_nf * seen_nf, seen_nf], dim=1))  # type: ignore[no-any-return]
 
-    def _train(self, x_nf: Tensor, seen_nf: Tensor, y_np: Tensor, known_np: Tensor, cpu_n: NDArray[np.bool_]) -> None:
-        rows_n = torch.arange(len(x_nf), device=self._device)
-        steps = steps_for(len(x_nf), self.batch_size, self.dnn_steps)
+    def _train(self, cells: Cells, cpu_n: NDArray[np.bool_], watch: Watch) -> None:
+        steps = steps_for(len(cells), self.batch_size, self.dnn_steps)
         stepper = Stepper(self.network_.parameters(), self.learning_rate, steps, self.weight_decay)
-        for rows in batches(rows_n, self.batch_size, steps):
-            shown_nf = seen_nf[rows] * (torch.rand_like(seen_nf[rows]) >= self.mask_share)
+        for rows in watched(batches(len(cells), self.batch_size, steps, self._device), self.network_, watch):
+            batch = cells[rows]
             stepper.clear()
-            contrast_loss(self._forward(x_nf[rows], shown_nf) - y_np[rows], known_np[rows]).backward()
+            predicted_np = self._forward(batch.x_nf, self._shown(batch.seen_nf))
+            contrast_loss(predicted_np - batch.y_np, batch.known_np).backward()
             stepper.step()

@@ -1,13 +1,17 @@
 """How the networks here are trained: whole tensors on the device, seeded draws, one-cycle steps."""
 
-# N cells, P platforms
+# N cells, F features, P platforms
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crossperf.errors import SettingsError
@@ -35,16 +39,67 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def batches(rows_n: Tensor, size: int, steps: int) -> Iterator[Tensor]:
-    """Yield `steps` batches of row numbers: each pass over the rows in a new order, short ends left out."""
-    size = min(size, len(rows_n))
-    per_pass = len(rows_n) // size
-    order_n = rows_n
+@dataclass(frozen=True)
+class Cells:
+    """Encoded features and standard targets on the device: zeros where nothing was seen, and what was seen."""
+
+    x_nf: Tensor
+    seen_nf: Tensor
+    y_np: Tensor
+    known_np: Tensor
+
+    def __len__(self) -> int:
+        return len(self.x_nf)
+
+    def __getitem__(self, rows_n: Tensor | NDArray[np.int64]) -> Cells:
+        return Cells(self.x_nf[rows_n], self.seen_nf[rows_n], self.y_np[rows_n], self.known_np[rows_n])
+
+
+def filled(values: NDArray[np.float64], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return values with zeros for NaN, and a tensor that is 1 where there was a value."""
+    seen = ~np.isnan(values)
+    zeroed = np.where(seen, values, 0.0)
+    return (
+        torch.as_tensor(zeroed, dtype=torch.float32, device=device),
+        torch.as_tensor(seen, dtype=torch.float32, device=device),
+    )
+
+
+def batches(cells: int, size: int, steps: int, device: torch.device) -> Iterator[Tensor]:
+    """Yield `steps` batches of row numbers: each pass over the cells in a new order, short ends left out."""
+    size = min(size, cells)
+    per_pass = cells // size
     for step in range(steps):
         if step % per_pass == 0:
-            order_n = rows_n[torch.randperm(len(rows_n), device=rows_n.device)]
+            order_n = torch.randperm(cells, device=device)
         start = step % per_pass * size
         yield order_n[start : start + size]
+
+
+def watched(
+    rows: Iterable[Tensor], network: nn.Module, loss: Callable[[], float] | None, patience: int = 8, every: int = 20
+) -> Iterator[Tensor]:
+    """Yield batches until a held-out loss has not improved for `patience` looks, and leave the best weights.
+
+    With no loss to watch, every batch is yielded and the last weights stay.
+    """
+    best, best_weights, looks_since = math.inf, None, 0
+    for step, batch in enumerate(rows, start=1):
+        yield batch
+        if loss is None or step % every:
+            continue
+        network.eval()
+        with torch.no_grad():
+            held_out = loss()
+        network.train()
+        looks_since += 1
+        if held_out < best:
+            best, looks_since = held_out, 0
+            best_weights = {name: value.clone() for name, value in network.state_dict().items()}
+        if looks_since >= patience:
+            break
+    if best_weights is not None:
+        network.load_state_dict(best_weights)
 
 
 class Stepper:
