@@ -14,12 +14,16 @@ from crossperf import __version__
 from crossperf.errors import CrossperfError, SettingsError
 
 if TYPE_CHECKING:
+    from crossperf.dataset import Dataset
     from crossperf.evaluate import Evaluation, Progress
+    from crossperf.model.base import Predictor
     from crossperf.predict import Answer
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))
 JSON = click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the same facts as JSON.")
-SEED = click.option("--seed", default=0, show_default=True, help="Seed of folds and models.")
+SEED = click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of folds and models."
+)
 PLATFORMS = click.option("--platforms", help="Use these platforms only: a,b,c.")
 SETTINGS = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the model; may be repeated."
@@ -124,11 +128,14 @@ def evaluate(
     """Fit models on the training part of each fold of TABLE and score the part held out."""
     from crossperf import dataset, evaluate, show
 
+    names = _names(models)
+    if not names:
+        raise SettingsError(f"--models: found {models!r}, expected names of models, such as vae-dnn,ridge.")
     data = dataset.build(table, platforms=_names(platforms))
     with progress_bar(f"evaluating, split {split}") as progress:
         result = evaluate.evaluate(
             data,
-            evaluate.ablation(seed) if ablation else (_names(models) or ()),
+            evaluate.ablation(seed) if ablation else names,
             split=split,
             n_folds=folds,
             seed=seed,
@@ -162,14 +169,15 @@ def train(
     from crossperf import dataset, model, show
     from crossperf.model import store
 
-    made = model.make(model_name, **_settings(settings))
-    if "seed" in made.get_params():
+    chosen = _settings(settings)
+    made = model.make(model_name, **chosen)
+    if "seed" in made.get_params() and "seed" not in chosen:
         made.set_params(seed=seed)
     store.refuse_unless_free(output, overwrite=overwrite)
     data = dataset.build(table, platforms=_names(platforms))
     with progress_bar(f"training {model_name}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
-        made.learn(data)
+        _learn(made, data, settings)
     store.save(store.Saved.of(made, data), output, overwrite=overwrite)
     show.training(made, data)
     _wrote(output)
@@ -253,6 +261,20 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 def _names(text: str | None) -> list[str] | None:
     return [name.strip() for name in text.split(",") if name.strip()] if text else None
+
+
+def _learn(made: Predictor, data: Dataset, settings: Sequence[str]) -> None:
+    """Fit a model; what a library underneath says about a value of --set becomes one sentence."""
+    try:
+        made.learn(data)
+    except CrossperfError:
+        raise
+    except (ValueError, TypeError) as error:
+        if not settings:
+            raise
+        reason = str(error).splitlines()[0].rstrip(".")
+        found = f"--set {' --set '.join(settings)}"
+        raise SettingsError(f"{found}: the model {made.name!r} does not fit with it ({reason}). Correct it.") from error
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, Any]:

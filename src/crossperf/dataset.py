@@ -154,7 +154,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
     >>> from crossperf import toy
     >>> data = build(toy.make_runs(apps=3, inputs=2, seed=1))
     >>> data.features_nf.shape, data.log_relative_time_np.shape
-    ((24, 24), (24, 4))
+    ((24, 22), (24, 4))
     """
     table = open_table(source)
     names = _chosen_platforms(table, platforms)
@@ -245,7 +245,8 @@ def combine(table: RunsTable, platforms: Sequence[str] | None = None) -> Cells:
         app_n=tuple(cells["app"]),
         input_n=tuple(cells["input"]),
         platform_n=tuple(cells["platform"]),
-        counters_nc=_floats(cells.select(measured)),
+        # A frame without columns has no rows either, so a table without counters needs its own.
+        counters_nc=_floats(cells.select(measured)) if measured else np.empty((cells.height, 0)),
         runtime_s_n=_floats(cells.select(RUNTIME))[:, 0],
         runtime_s_halves_hn=_floats(cells.select("even_s", "odd_s")).T,
         runs_n=cells["runs"].cast(pl.Int64).to_numpy(),
@@ -254,7 +255,7 @@ def combine(table: RunsTable, platforms: Sequence[str] | None = None) -> Cells:
 
 def _floats(frame: pl.DataFrame) -> Floats:
     floats = frame.cast(pl.Float64).fill_null(np.nan)
-    return np.ascontiguousarray(floats.to_numpy()).reshape(frame.height, frame.width)
+    return np.ascontiguousarray(floats.to_numpy())
 
 
 def feature_names(counters: Sequence[str], platforms: Sequence[str]) -> tuple[str, ...]:
@@ -289,7 +290,7 @@ def folds(data: Dataset, split: Split, n_folds: int = 5, seed: int = 0) -> list[
     splitter = (KFold if split == "row" else GroupKFold)(n_folds, shuffle=True, random_state=seed)
     return [
         Fold(np.asarray(train_n, np.int64), np.asarray(test_n, np.int64))
-        for train_n, test_n in splitter.split(groups_n, groups=groups_n)
+        for train_n, test_n in splitter.split(groups_n, groups=None if split == "row" else groups_n)
     ]
 
 

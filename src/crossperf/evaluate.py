@@ -124,7 +124,7 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
         "without CPU first": {"cpu_steps": 0},
         "without KL schedule": {"kl_schedule": "constant"},
         "with cyclical KL": {"kl_schedule": "cyclical"},
-        "without feedback": {"feedback_steps": 0, "vae_steps": 1000, "dnn_steps": 1000},
+        "without feedback": {"feedback_steps": 0, "vae_steps": 770, "dnn_steps": 900},
         "without masking": {"mask_share": 0.0},
     }
 

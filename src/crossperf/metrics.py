@@ -99,12 +99,12 @@ def picked_slowdown(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
 
 def same_order(log_truth_np: Floats, log_predicted_np: Floats) -> NDArray[np.bool_]:
     """Tell for each cell whether the whole ranking of its platforms is right."""
-    return _same_order(_pair_signs(log_truth_np), _pair_signs(log_predicted_np))
+    return _same_order(*map(_pair_signs, to_fastest(log_truth_np, log_predicted_np)))
 
 
 def kendall_tau(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
     """Return Kendall's tau-b between truth and prediction of each cell; NaN where a side is all ties."""
-    return _kendall_tau(_pair_signs(log_truth_np), _pair_signs(log_predicted_np))
+    return _kendall_tau(*map(_pair_signs, to_fastest(log_truth_np, log_predicted_np)))
 
 
 def _pair_signs(log_time_np: Floats) -> NDArray[np.int8]:

@@ -80,10 +80,10 @@ def match_counters(cells: Cells, wanted: Sequence[str], where: str) -> tuple[Flo
     there = {name: i for i, name in enumerate(cells.counters)}
     missing = [name for name in wanted if name not in there]
     extra = [name for name in cells.counters if name not in set(wanted)]
-    if len(missing) == len(wanted):
+    if wanted and len(missing) == len(wanted):
         raise PredictError(
             f"{where}: found none of the {len(wanted)} counters that the model was trained on, expected "
-            f"{some_of(wanted)}{did_you_mean(wanted[0], extra) if wanted else ''}. Collect these counters, or train "
+            f"{some_of(wanted)}{did_you_mean(wanted[0], extra)}. Collect these counters, or train "
             "a model on the ones you have.",
             missing=missing,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from crossperf.metrics import METRICS
@@ -31,8 +32,8 @@ def evaluation(result: Evaluation) -> None:
     out = console()
     out.print(
         f"split {result.split}, {result.folds} folds, seed {result.seed}: {facts['workloads']:,} workloads of "
-        f"{facts['apps']:,} apps on {len(facts['platforms'])} platforms ({facts['path']}, {facts['runs']:,} runs, "
-        f"fingerprint {facts['fingerprint']})"
+        f"{facts['apps']:,} apps on {len(facts['platforms'])} platforms ({escape(facts['path'])}, "
+        f"{facts['runs']:,} runs, fingerprint {facts['fingerprint']})"
     )
     columns = [
         "typical_factor",
@@ -61,7 +62,7 @@ def evaluation(result: Evaluation) -> None:
     always = f"always taking {constant['fastest']}: right for {constant['fastest_share']:.0%} of the workloads"
     if constant["order_share"] is not None:
         always += f"; always answering {' < '.join(constant['order'])}: {constant['order_share']:.0%}"
-    out.print(always)
+    out.print(escape(always))
 
 
 def _best(result: Evaluation, metric: str) -> float | None:
@@ -105,12 +106,18 @@ def predictions(answer: Answer) -> None:
     platforms = list(answer.predictions[0].relative_time)
     relative_to = answer.predictions[0].relative_to
     against = {"source": "the run's own platform", "fastest": "the fastest predicted"}.get(relative_to, relative_to)
-    table = Table("app", "input", "run on", *platforms, title=f"time relative to {against} (2.0x is twice as slow)")
+    table = Table(
+        "app",
+        "input",
+        "run on",
+        *map(escape, platforms),
+        title=f"time relative to {escape(against)} (2.0x is twice as slow)",
+    )
     for column in table.columns[3:]:
         column.justify = "right"
     for prediction in answer.predictions[:_SHOWN]:
         cells = [_answer_cell(prediction, name) for name in platforms]
-        table.add_row(prediction.app, prediction.input, prediction.source, *cells)
+        table.add_row(*map(escape, (prediction.app, prediction.input, prediction.source)), *cells)
     out = console()
     out.print(table)
     if len(answer.predictions) > _SHOWN:
@@ -128,9 +135,10 @@ def info(facts: dict[str, Any]) -> None:
     """Print what a runs table holds."""
     out = console()
     out.print(
-        f"{facts['path']}: {facts['runs']:,} runs ({sum(facts['failed'].values()):,} failed), {facts['apps']:,} apps, "
-        f"{facts['workloads']:,} workloads ({facts['complete_workloads']:,} on every platform), "
-        f"{len(facts['platforms'])} platforms, {facts['counters']} counters; fingerprint {facts['fingerprint']}"
+        f"{escape(facts['path'])}: {facts['runs']:,} runs ({sum(facts['failed'].values()):,} failed), "
+        f"{facts['apps']:,} apps, {facts['workloads']:,} workloads ({facts['complete_workloads']:,} on every "
+        f"platform), {len(facts['platforms'])} platforms, {facts['counters']} counters; "
+        f"fingerprint {facts['fingerprint']}"
     )
     repeats = facts["repeats"]
     noise = facts["noise"]
@@ -139,15 +147,16 @@ def info(facts: dict[str, Any]) -> None:
         if noise["median"] is None
         else f"variation of repeats {noise['median']:.1%} in the median, {noise['p90']:.1%} at the 90th percentile"
     )
-    out.print(f"repeats of a cell: {repeats['min']} to {repeats['max']}, median {repeats['median']:g}; {spread}")
+    if facts["cells"]:
+        out.print(f"repeats of a cell: {repeats['min']} to {repeats['max']}, median {repeats['median']:g}; {spread}")
     for status, count in facts["failed"].items():
-        out.print(f"failed with status {status!r}: {count:,} runs")
+        out.print(f"failed with status {escape(repr(status))}: {count:,} runs")
     table = Table("platform", "class", "runs", "workloads", "variation")
     for platform in facts["platforms"]:
         share = f"{platform['workloads'] / max(facts['workloads'], 1):.0%}"
         table.add_row(
-            platform["name"],
-            platform["class"] or "-",
+            escape(platform["name"]),
+            escape(platform["class"] or "-"),
             f"{platform['runs']:,}",
             f"{platform['workloads']:,} ({share})",
             "-" if platform["noise"] is None else f"{platform['noise']:.1%}",
@@ -156,7 +165,8 @@ def info(facts: dict[str, Any]) -> None:
     if facts["missing_counters"]:
         missing = Table("missing counter", "share of runs without it, by platform")
         for name, shares in list(facts["missing_counters"].items())[:_SHOWN]:
-            missing.add_row(name, ", ".join(f"{platform} {share:.0%}" for platform, share in shares.items()))
+            by_platform = ", ".join(f"{platform} {share:.0%}" for platform, share in shares.items())
+            missing.add_row(escape(name), escape(by_platform))
         out.print(missing)
         more = len(facts["missing_counters"]) - _SHOWN
         if more > 0:

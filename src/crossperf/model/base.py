@@ -45,6 +45,8 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         cpu
             Which cells were measured on a platform of class ``cpu``. ``None``: not known.
         """
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         features_nf = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         target = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y")
         check_consistent_length(features_nf, target)

@@ -53,9 +53,12 @@ def flat(run: Run) -> dict[str, Any]:
 def read(path: str | os.PathLike[str]) -> list[Run]:
     """Return the runs of a JSONL file; one that cannot be read raises with every bad line."""
     runs, problems = [], []
-    for _, row in rows(Path(path)):
+    for number, row in rows(Path(path)):
         if isinstance(row, Problem):
             problems.append(row)
+        elif nameless := [name for name in ("app", "input", "platform") if row.get(name) is None]:
+            advice = "Add it, or remove the line."
+            problems += [Problem("nothing", f"the {name} of the run", advice, number, name) for name in nameless]
         else:
             runs.append(Run.from_json(_nest(row)))
     if problems:
@@ -71,13 +74,32 @@ def _nest(row: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"counters": counters}
 
 
+def line(run: Run) -> str:
+    """Return a run as one line of a JSONL file.
+
+    >>> line(Run("a", "1", "p", 2.0)).strip()
+    '{"app": "a", "input": "1", "platform": "p", "runtime_s": 2.0, "status": "ok", "counters": {}}'
+    """
+    try:
+        return json.dumps(run.to_json(), allow_nan=False) + "\n"
+    except ValueError as error:
+        raise RunsTableError(
+            f"Run of {run.app!r} on {run.platform!r}: found a number that is not finite, expected numbers that JSON "
+            "can hold. Write None for what was not measured; nothing was written.",
+            run=run,
+        ) from error
+
+
 def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
     """Add runs to the end of a JSONL file, made if absent, and return how many.
 
     All lines leave in one write, so that two collectors may share a file; if an earlier writer was cut
     off in the middle of a line, the new runs start on a line of their own.
     """
-    lines = [json.dumps(run.to_json(), allow_nan=False) + "\n" for run in runs]
+    if Path(path).suffix == ".gz":
+        advice = "Append to a plain .jsonl file, and compress it when it is complete."
+        raise RunsTableError(f"{path}: found a compressed file, expected one that lines can be added to. {advice}")
+    lines = list(map(line, runs))
     if not lines:
         return 0
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)

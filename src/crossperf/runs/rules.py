@@ -18,6 +18,8 @@ from crossperf.records import COLUMNS, OK
 COUNTER_PREFIX = "counter."
 REQUIRED = ("app", "input", "platform", "runtime_s")
 WHOLE_NUMBERS = ("repeat", "ranks", "threads")
+#: Beyond this a float no longer tells one whole number from the next.
+_GREATEST_WHOLE = 2.0**53
 TEXTS = tuple(name for name in COLUMNS if name not in (*WHOLE_NUMBERS, "runtime_s"))
 
 #: What other programs write into a text file for "not measured".
@@ -69,6 +71,9 @@ def as_number(value: Any) -> float | None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    # Python alone reads 1_000 and digits of other scripts; no other program that opens the table does.
+    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):
+        return None
     try:
         return float(value)
     except (ValueError, OverflowError):
@@ -91,7 +96,7 @@ def bounds(column: str) -> tuple[float, float]:
     if column == "runtime_s":
         return math.nextafter(0.0, 1.0), math.inf
     if column in WHOLE_NUMBERS:
-        return 0.0, math.inf
+        return 0.0, _GREATEST_WHOLE
     known = catalog.COUNTERS.get(column.removeprefix(COUNTER_PREFIX))
     if known is None:
         return -math.inf, math.inf
@@ -129,7 +134,7 @@ def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, S
     if column == "runtime_s":
         return None if number is not None and sound and number >= least else ("seconds above 0", _AGAIN, "error")
     if column in WHOLE_NUMBERS:
-        whole = number is not None and sound and number.is_integer() and number >= least
+        whole = number is not None and sound and number.is_integer() and least <= number <= greatest
         return None if whole else ("a whole number of 0 or more", "Correct it, or leave it empty.", "error")
     if number is None:
         return "a number, or nothing where it was not measured", "Correct it, or leave it empty.", "error"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ from crossperf.runs.rules import (
     TEXTS,
     WHOLE_NUMBERS,
     Problem,
+    as_number,
     bounds,
     check_columns,
     check_value,
@@ -71,6 +73,8 @@ class RunsTable:
         digest = hashlib.sha256()
         for name in [*(c for c in _ANSWERING if c in self.frame.columns), *self.counters]:
             column = self.frame[name]
+            if column.null_count() == len(column):
+                continue  # JSONL leaves such a column out; its absence says the same
             digest.update(name.encode() + b"\x00")
             if column.dtype == pl.String:
                 texts = column.fill_null("\x00").to_list()
@@ -97,11 +101,17 @@ def _write_jsonl(table: RunsTable, path: Path) -> None:
     jsonl.append(path, table.runs())
 
 
+def _write_jsonl_gz(table: RunsTable, path: Path) -> None:
+    with gzip.open(path, "wt", encoding="utf-8") as lines:
+        lines.writelines(map(jsonl.line, table.runs()))
+
+
 _WRITERS: dict[str, Any] = {
     "parquet": lambda table, path: table.frame.write_parquet(path),
     "csv": lambda table, path: table.frame.write_csv(path),
     "csv.gz": lambda table, path: table.frame.write_csv(path, compression="gzip", check_extension=False),
     "jsonl": _write_jsonl,
+    "jsonl.gz": _write_jsonl_gz,
 }
 
 
@@ -163,7 +173,7 @@ def _raw(path: Path) -> pl.DataFrame:
         if path.stat().st_size == 0:
             return pl.DataFrame()
         if kind == "parquet":
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
         if kind.startswith("csv"):
             return _read_csv(path)
         return _read_jsonl(path)
@@ -189,7 +199,7 @@ def _format_of(path: Path) -> str:
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
-    frame = pl.read_csv(path, infer_schema=False)
+    frame = pl.read_csv(path, infer_schema=False, glob=False)
     twice = [name for name in frame.columns if "_duplicated_" in name]
     if twice:
         names = ", ".join(repr(name.partition("_duplicated_")[0]) for name in twice)
@@ -221,11 +231,15 @@ def _frame_of_rows(rows: Sequence[tuple[int, dict[str, Any]]]) -> pl.DataFrame:
 
 def _series(name: str, values: list[Any]) -> pl.Series:
     """Return a column of floats where every value is a number, otherwise of texts."""
-    if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+    if name not in TEXTS and all(value is None or _is_number(value) for value in values):
         floats = [None if value is None else float(value) for value in values]
         return pl.Series(name, floats, dtype=pl.Float64)
     texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return pl.Series(name, texts, dtype=pl.String)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, str) and as_number(value) is not None
 
 
 # Judging: type every column, and ask the rules about each value that does not fit.
@@ -237,6 +251,9 @@ def _typed(raw: pl.DataFrame, need_runtime: bool) -> tuple[pl.DataFrame, list[Pr
     if raw.height == 0:
         return raw, [Problem("no runs", "at least one row", "Collect some runs first.")]
     problems = check_columns([name for name in raw.columns if name != ROW])
+    nested = _nested_columns(raw)
+    if nested:
+        return raw, [*problems, *nested]
     raw = raw.with_columns(_status(raw))
     ok = (raw["status"] == OK).alias("ok")
     typed: dict[str, pl.Series] = {}
@@ -251,6 +268,15 @@ def _typed(raw: pl.DataFrame, need_runtime: bool) -> tuple[pl.DataFrame, list[Pr
     frame = pl.DataFrame(typed).with_columns(raw[name] for name in strangers)
     problems += _row_problems(frame)
     return frame.drop(ROW), sorted(problems, key=lambda problem: problem.severity)
+
+
+def _nested_columns(raw: pl.DataFrame) -> list[Problem]:
+    """Return a problem for each known column that holds lists or records, as Parquet may."""
+    return [
+        Problem(f"values of type {kind}", "one value a row", "Write one column for each value.", column=name)
+        for name, kind in raw.schema.items()
+        if kind.is_nested() and (name in COLUMNS or is_counter(name))
+    ]
 
 
 def _status(raw: pl.DataFrame) -> pl.Expr:
@@ -268,8 +294,16 @@ def _typed_column(column: pl.Series) -> pl.Series:
     name = column.name
     if name in TEXTS:
         return column.cast(pl.String).fill_null("") if name == "input" else column.cast(pl.String)
-    numbers = column.cast(pl.Float64, strict=False).fill_nan(None)
+    numbers = _numbers(column).fill_nan(None)
     return numbers.cast(pl.Int64, strict=False) if name in WHOLE_NUMBERS else numbers
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    """Return a column as floats, null where a value is none; dates and truth values are no numbers."""
+    if not column.dtype.is_numeric():
+        text = column.cast(pl.String)
+        column = text.str.strip_chars()
+    return column.cast(pl.Float64, strict=False)
 
 
 def _column_problems(
@@ -277,12 +311,12 @@ def _column_problems(
 ) -> list[Problem]:
     """Ask the rules about every value that typing lost or that stands out."""
     if name in ("app", "platform"):
-        doubtful = typed.is_null() | (typed.str.strip_chars() == "")
+        doubtful = raw.select(_says_nothing(pl.col(name).cast(pl.String))).to_series()
     elif name in TEXTS:
         return []
     else:
         least, greatest = bounds(name)
-        numbers = raw[name].cast(pl.Float64, strict=False)
+        numbers = _numbers(raw[name])
         unfit = ~numbers.is_finite() | (numbers < least) | (numbers > greatest) | (numbers != typed)
         doubtful = ok & (unfit.fill_null(False) | (numbers.is_null() & _may_not_be_missing(raw[name], need_runtime)))
     problems: list[Problem] = []

@@ -1,0 +1,141 @@
+"""Models x splits over real tables: how far off each model is, beside the noise of the data.
+
+    python benchmarks/accuracy.py [--data DIR] [--models a,b] [--splits row,workload,app] [--seeds 0,1] [--jobs N]
+
+Prints one Markdown table for each data set and split, and with --write keeps them in benchmarks/accuracy.md
+with the command, the versions and the date. The tables belong to their authors and are not part of the
+project: they are read from ../shared/datasets, or from DIR, and a table that is absent is named and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import shlex
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from importlib import metadata
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from crossperf import dataset, evaluate, model
+
+HERE = Path(__file__).parent
+TABLES = ("aiwc_opencl", "scout_single", "amaris_gpu")
+COLUMNS = ("typical_factor", "r2_log", "r2", "same_order", "kendall_tau", "top1", "slowdown", "order_auc", "mae")
+
+
+def main() -> None:
+    arguments = parse()
+    tables = [name for name in arguments.tables.split(",") if present(arguments.data / name)]
+    if not tables:
+        sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
+    seeds = [int(seed) for seed in arguments.seeds.split(",")]
+    splits = arguments.splits.split(",")
+    makers = ["ablation"] if arguments.ablation else arguments.models.split(",")
+    tasks = [
+        (str(arguments.data / table / "runs.parquet"), table, split, makers, arguments.folds, seed)
+        for table in tables
+        for split in splits
+        for seed in seeds
+    ]
+    # Processes are spawned, since a forked one inherits locks of the threads that its parent ran.
+    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+        results = list(pool.map(score, tasks))
+    sections = []
+    for table in tables:
+        for split in splits:
+            scored = [r for (_, name, s, *_), r in zip(tasks, results, strict=True) if (name, s) == (table, split)]
+            sections.append(section(table, split, seeds, scored))
+            print(sections[-1], flush=True)
+    if arguments.write:
+        target = HERE / ("ablation.md" if arguments.ablation else "accuracy.md")
+        target.write_text("\n".join([header(arguments.ablation), *sections]), encoding="utf-8")
+        print(f"wrote {target}", file=sys.stderr)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "datasets")
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--models", default=",".join(model.MODELS))
+    parser.add_argument("--splits", default="row,workload,app")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=1, help="tables and splits scored at the same time")
+    parser.add_argument("--ablation", action="store_true", help="vae-dnn with each stage off, instead of the models")
+    parser.add_argument("--write", action="store_true", help="keep the tables beside this script")
+    return parser.parse_args()
+
+
+def present(folder: Path) -> bool:
+    if not (folder / "runs.parquet").is_file():
+        print(f"left out: {folder}/runs.parquet is not there", file=sys.stderr)
+        return False
+    return True
+
+
+def score(task: tuple[str, str, Any, list[str], int, int]) -> dict[str, Any]:
+    path, name, split, makers, folds, seed = task
+    data = dataset.build(path)
+    chosen = evaluate.ablation(seed) if makers == ["ablation"] else makers
+
+    def progress(model_name: str, done: int, total: int) -> None:
+        print(f"{name} {split} seed {seed}: {done}/{total} {model_name}", file=sys.stderr, flush=True)
+
+    return evaluate.evaluate(data, chosen, split=split, n_folds=folds, seed=seed, progress=progress).to_json()
+
+
+def section(table: str, split: str, seeds: list[int], results: list[dict[str, Any]]) -> str:
+    """Return a Markdown table: the mean over folds and seeds, and the spread of the typical factor over folds."""
+    facts = results[0]["table"]
+    lines = [
+        f"## {table}, split `{split}`",
+        "",
+        f"{facts['workloads']:,} workloads of {facts['apps']} apps on {len(facts['platforms'])} platforms; "
+        f"{results[0]['folds']} folds, seeds {', '.join(map(str, seeds))}; fingerprint `{facts['fingerprint']}`. "
+        f"Always taking {results[0]['constant']['fastest']} is right for {results[0]['constant']['fastest_share']:.0%}.",
+        "",
+        "| model | " + " | ".join(COLUMNS) + " | fit s |",
+        "|---" * (len(COLUMNS) + 2) + "|",
+    ]
+    for name in results[0]["models"]:
+        mean = evaluate.average([r["models"][name] for r in (strip(result, name) for result in results)])
+        folds = [fold["typical_factor"] for result in results for fold in result["models"][name]["folds"]]
+        cells = [number(mean[column]) for column in COLUMNS]
+        cells[0] += f" ({min(folds):.2f} to {max(folds):.2f})"
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {mean['fit_s']:.1f} |")
+    ceiling = results[0]["noise_ceiling"]
+    lines.append("| *noise ceiling* | " + " | ".join(number(ceiling[column]) for column in COLUMNS) + " | |")
+    return "\n".join(lines) + "\n"
+
+
+def strip(result: dict[str, Any], name: str) -> dict[str, Any]:
+    return {"models": {name: {k: v for k, v in result["models"][name].items() if k != "folds"}}}
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def header(ablation: bool) -> str:
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("scikit-learn", "torch"))
+    what = "What each stage of `vae-dnn` brings" if ablation else "Accuracy of every model"
+    return "\n".join(
+        [
+            f"# {what}",
+            "",
+            f"`python {shlex.join(sys.argv)}`, {datetime.date.today()}, Python {platform.python_version()}, {versions}.",
+            "",
+            "Means over folds; typical factor with its range over folds. 1.0 is perfect for typical factor and slowdown, "
+            "0 for mae, 1 for the others. The noise ceiling is what one half of the repeats reaches in predicting the "
+            "other half. Training parts alone are fitted on, and all models see the same folds and features.",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""The encoding of features: fitted on training rows, bounded, blind to units."""
+
+import numpy as np
+
+from crossperf.model.encoding import Encoder
+
+
+def test_the_encoding_does_not_depend_on_the_unit_of_a_counter() -> None:
+    values = np.random.default_rng(0).lognormal(size=(50, 3))
+    scaled = values * [1.0, 1e9, 1e-6]
+    assert np.allclose(Encoder.fit(values)(values), Encoder.fit(scaled)(scaled))
+
+
+def test_training_rows_get_zero_mean_and_unit_spread_on_the_log_scale() -> None:
+    values = np.random.default_rng(0).lognormal(2.0, 1.5, size=(500, 2))
+    encoder = Encoder.fit(values)
+    standard = (encoder.log(values) - encoder.mean_f) / encoder.spread_f
+    assert np.allclose(standard.mean(axis=0), 0.0)
+    assert np.allclose(standard.std(axis=0), 1.0)
+
+
+def test_a_value_far_outside_training_stays_within_the_reach() -> None:
+    values = np.linspace(1.0, 2.0, 30)[:, None]
+    encoder = Encoder.fit(values)
+    assert np.abs(encoder(np.array([[1e300], [-1e300], [0.0]]))).max() <= encoder.reach
+
+
+def test_missing_zero_and_negative_are_three_different_things() -> None:
+    encoder = Encoder.fit(np.array([[1.0], [2.0], [4.0]]))
+    missing, zero, negative = encoder(np.array([[np.nan], [0.0], [-2.0]]))[:, 0]
+    assert np.isnan(missing)
+    assert negative < zero
+
+
+def test_a_constant_column_and_one_missing_everywhere_do_no_harm() -> None:
+    encoder = Encoder.fit(np.array([[5.0, np.nan, 1.0], [5.0, np.nan, 2.0]]))
+    encoded = encoder(np.array([[5.0, np.nan, 1.5], [7.0, 3.0, 1.5]]))
+    assert np.isfinite(encoded[0, [0, 2]]).all()
+    assert encoded[0, 0] == 0.0
+    assert np.isfinite(encoded[1]).all()
+
+
+def test_the_state_brings_the_encoder_back() -> None:
+    values = np.random.default_rng(1).lognormal(size=(20, 4))
+    encoder = Encoder.fit(values)
+    assert np.array_equal(Encoder.from_state(encoder.state())(values), encoder(values))

@@ -1,0 +1,32 @@
+"""Forests as arrays against scikit-learn's own predictions."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
+from crossperf.model.forest import Forest
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+@pytest.mark.parametrize("share_missing", [0.0, 0.2])
+def test_arrays_predict_what_scikit_learn_predicts(kind: type, share_missing: float) -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 6))
+    features[rng.random(features.shape) < share_missing] = np.nan
+    targets = np.nan_to_num(features[:, :3]) + 0.1 * rng.normal(size=(300, 3))
+    trees = kind(n_estimators=20, random_state=0).fit(features[:200], targets[:200])
+    forest = Forest.of(trees.estimators_)
+    assert np.allclose(forest.predict(features[200:]), trees.predict(features[200:]), rtol=0, atol=1e-12)
+
+
+def test_a_tree_that_is_one_leaf_gives_its_value() -> None:
+    trees = RandomForestRegressor(n_estimators=3).fit(np.zeros((4, 2)), np.full((4, 2), 7.0))
+    assert np.array_equal(Forest.of(trees.estimators_).predict(np.zeros((1, 2))), [[7.0, 7.0]])
+
+
+def test_the_state_brings_the_forest_back() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(50, 3))
+    forest = Forest.of(RandomForestRegressor(n_estimators=5).fit(features, features).estimators_)
+    again = Forest.from_state(forest.state())
+    assert np.array_equal(again.predict(features), forest.predict(features))

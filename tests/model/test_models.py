@@ -1,0 +1,123 @@
+"""Every model alike: scikit-learn's own checks, missing values, limits, determinism, saving."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from crossperf import model
+from crossperf.dataset import Dataset
+from crossperf.errors import SettingsError
+from crossperf.model import store
+from tests.model.conftest import QUICK
+
+NAMES = list(model.MODELS)
+
+
+def quick(name: str, **settings: Any) -> model.Predictor:
+    return model.make(name, **{**QUICK[name], **settings})
+
+
+# No check is expected to fail: the one property the models do not share with scikit-learn's own, NaN in y, is
+# not among the checks, which ask only that an infinite y be refused.
+@parametrize_with_checks([quick(name) for name in NAMES])
+def test_scikit_learns_checks(estimator: model.Predictor, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_learns_from_gaps_in_counters_and_targets(name: str, toy_data: Dataset) -> None:
+    rng = np.random.default_rng(0)
+    features, targets = toy_data.features_nf.copy(), toy_data.log_relative_time_np.copy()
+    features[rng.random(features.shape) < 0.2] = np.nan
+    targets[rng.random(targets.shape) < 0.2] = np.nan
+    predicted = quick(name).fit(features, targets).predict(features)
+    assert predicted.shape == targets.shape
+    assert np.isfinite(predicted).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_prediction_leaves_the_training_range_by_more_than_a_tenth(name: str, toy_data: Dataset) -> None:
+    targets = toy_data.log_relative_time_np
+    fitted = quick(name).learn(toy_data)
+    wild = toy_data.features_nf * np.random.default_rng(0).lognormal(0, 20, toy_data.features_nf.shape)
+    low, high = targets.min(axis=0), targets.max(axis=0)
+    predicted = fitted.predict(wild)
+    assert (predicted >= low - 0.1 * (high - low) - 1e-9).all()
+    assert (predicted <= high + 0.1 * (high - low) + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_model(name: str, toy_data: Dataset) -> None:
+    first = quick(name).learn(toy_data).predict(toy_data.features_nf)
+    again = quick(name).learn(toy_data).predict(toy_data.features_nf)
+    assert np.array_equal(first, again)
+
+
+@pytest.mark.parametrize("name", ["vae-dnn", "dnn", "random-forest", "extra-trees", "xgboost"])
+def test_another_seed_gives_another_model(name: str, toy_data: Dataset) -> None:
+    unseen = toy_data.features_nf * 1.1  # extra-trees answers its own training rows exactly, whatever the seed
+    first = quick(name, seed=0).learn(toy_data).predict(unseen)
+    other = quick(name, seed=1).learn(toy_data).predict(unseen)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_model_predicts_what_it_did(name: str, toy_data: Dataset, tmp_path: Path) -> None:
+    fitted = quick(name).learn(toy_data)
+    model.save(model.Saved.of(fitted, toy_data), tmp_path / "model")
+    loaded = model.load(tmp_path / "model")
+    assert np.array_equal(loaded.model.predict(toy_data.features_nf), fitted.predict(toy_data.features_nf))
+    assert loaded.platforms == toy_data.platforms
+    assert loaded.counters == toy_data.counters
+    assert loaded.model.get_params() == fitted.get_params()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_model_holds_no_pickle_of_objects(name: str, toy_data: Dataset, tmp_path: Path) -> None:
+    import torch
+
+    fitted = quick(name).learn(toy_data)
+    model.save(model.Saved.of(fitted, toy_data), tmp_path / "model")
+    names = sorted(path.name for path in (tmp_path / "model").iterdir())
+    assert names == sorted(["model.json", fitted.state_file])
+    if fitted.state_file == "weights.pt":
+        state = torch.load(tmp_path / "model" / "weights.pt", weights_only=True)
+        assert all(isinstance(value, torch.Tensor) for value in state.values())
+    else:
+        with np.load(tmp_path / "model" / "arrays.npz", allow_pickle=False) as arrays:
+            assert all(arrays[key].dtype != object for key in arrays)
+
+
+def test_the_description_says_what_a_reader_needs(toy_data: Dataset, tmp_path: Path) -> None:
+    model.save(model.Saved.of(quick("ridge").learn(toy_data), toy_data), tmp_path / "model")
+    facts = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert facts["format"] == store.FORMAT
+    assert facts["counters"] == list(toy_data.counters)
+    assert facts["platforms"] == ["cpu-a", "cpu-b", "gpu-a", "gpu-b"]
+    assert facts["platform_classes"] == ["cpu", "cpu", "gpu", "gpu"]
+    assert facts["training"]["fingerprint"] == toy_data.table["fingerprint"]
+    assert "numpy" in facts["versions"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_model_is_ahead_of_the_constant_answer_on_inputs_never_seen(name: str, toy_data: Dataset) -> None:
+    if name == "median":
+        pytest.skip("median is the constant answer")
+    from crossperf.evaluate import evaluate
+
+    result = evaluate(toy_data, {name: lambda: quick(name), "median": lambda: quick("median")}, n_folds=3)
+    assert result.models[name]["typical_factor"] < result.models["median"]["typical_factor"]
+
+
+def test_an_unknown_model_is_named_with_the_nearest_known() -> None:
+    with pytest.raises(SettingsError, match="did you mean 'random-forest'"):
+        model.make("random_forest")
+
+
+def test_an_unknown_setting_is_named_with_the_nearest_known() -> None:
+    with pytest.raises(SettingsError, match="did you mean 'latent_dim'"):
+        model.make("vae-dnn", latent_dims=4)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from crossperf import catalog
+
+#: The rows of Table I of the seed paper, with its colours as groups, and the counters that answer for each.
+TABLE_I = [
+    ("# Instructions", ["instructions"]),
+    ("Ratio Int Arith. to Total Instr.", ["int_ratio"]),
+    ("Ratio Float Arith. to Total Instr.", ["float_ratio"]),
+    ("Ratio Mem. to Total Instr.", ["mem_ratio"]),
+    ("Ratio Caches Misses to Hits", ["cache_miss_ratio"]),
+    ("# Page Levels", ["page_levels"]),
+    ("# Page Faults", ["page_faults"]),
+    ("GPU2CPU & CPU2GPU Bandwidth", ["bandwidth_gpu_to_host", "bandwidth_host_to_gpu"]),
+    ("Ratio Control to Total Instr.", ["control_ratio"]),
+    ("Ratio Indep. Instr. to Total Instr.", ["independent_ratio"]),
+    ("Ratio Branch Misses to Branch Instr.", ["branch_miss_ratio"]),
+    ("# Threads / Streams", ["threads"]),
+    ("Warp Blocks", ["warp_blocks"]),
+    ("IO Bytes Read/Written", ["io_bytes_read", "io_bytes_written"]),
+    ("IO File Descriptors Opened", ["io_files_opened"]),
+]
+
+
+@pytest.mark.parametrize(("row", "names"), TABLE_I)
+def test_each_row_of_table_one_has_a_counter(row: str, names: list[str]) -> None:
+    assert set(names) <= set(catalog.COUNTERS)
+    unit = "ratio" if row.startswith("Ratio") else "bytes/s" if "Bandwidth" in row else None
+    assert unit is None or all(catalog.COUNTERS[name].unit == unit for name in names)
+
+
+def test_a_share_of_instructions_is_at_most_one_and_misses_to_hits_may_be_more() -> None:
+    limits = {name: counter.at_most for name, counter in catalog.COUNTERS.items() if counter.unit == "ratio"}
+    shares = {"int_ratio", "float_ratio", "mem_ratio", "control_ratio", "independent_ratio", "branch_miss_ratio"}
+    assert {name for name, limit in limits.items() if limit == 1.0} == shares
+    assert {name for name, limit in limits.items() if limit is None} == {
+        "cache_miss_ratio",
+        "l2_miss_ratio",
+        "llc_miss_ratio",
+    }
+
+
+def test_every_counter_is_listed_under_its_own_name_with_a_meaning() -> None:
+    assert all(name == counter.name and counter.meaning.endswith(".") for name, counter in catalog.COUNTERS.items())
