@@ -43,13 +43,12 @@ def main() -> None:
     ]
     # Processes are spawned, since a forked one inherits locks of the threads that its parent ran.
     with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
-        results = list(pool.map(score, tasks))
-    sections = []
-    for table in tables:
-        for split in splits:
-            scored = [r for (_, name, s, *_), r in zip(tasks, results, strict=True) if (name, s) == (table, split)]
-            sections.append(section(table, split, seeds, scored))
-            print(sections[-1], flush=True)
+        results = pool.map(score, tasks)
+        sections = []
+        for table in tables:
+            for split in splits:
+                sections.append(section(table, split, seeds, [next(results) for _ in seeds]))
+                print(sections[-1], flush=True)
     if arguments.write:
         target = HERE / ("ablation.md" if arguments.ablation else "accuracy.md")
         target.write_text("\n".join([header(arguments.ablation), *sections]), encoding="utf-8")
@@ -90,13 +89,13 @@ def score(task: tuple[str, str, Any, list[str], int, int]) -> dict[str, Any]:
 
 def section(table: str, split: str, seeds: list[int], results: list[dict[str, Any]]) -> str:
     """Return a Markdown table: the mean over folds and seeds, and the spread of the typical factor over folds."""
-    facts = results[0]["table"]
+    facts, constant = results[0]["table"], results[0]["constant"]
     lines = [
         f"## {table}, split `{split}`",
         "",
         f"{facts['workloads']:,} workloads of {facts['apps']} apps on {len(facts['platforms'])} platforms; "
         f"{results[0]['folds']} folds, seeds {', '.join(map(str, seeds))}; fingerprint `{facts['fingerprint']}`. "
-        f"Always taking {results[0]['constant']['fastest']} is right for {results[0]['constant']['fastest_share']:.0%}.",
+        f"Always taking {constant['fastest']} is right for {constant['fastest_share']:.0%}.",
         "",
         "| model | " + " | ".join(COLUMNS) + " | fit s |",
         "|---" * (len(COLUMNS) + 2) + "|",
@@ -127,11 +126,12 @@ def header(ablation: bool) -> str:
         [
             f"# {what}",
             "",
-            f"`python {shlex.join(sys.argv)}`, {datetime.date.today()}, Python {platform.python_version()}, {versions}.",
+            f"`python {shlex.join(sys.argv)}`, {datetime.date.today()}; "
+            f"Python {platform.python_version()}, {versions}.",
             "",
-            "Means over folds; typical factor with its range over folds. 1.0 is perfect for typical factor and slowdown, "
-            "0 for mae, 1 for the others. The noise ceiling is what one half of the repeats reaches in predicting the "
-            "other half. Training parts alone are fitted on, and all models see the same folds and features.",
+            "Means over folds; typical factor with its range over folds. 1 is perfect, but for mae, where 0 is. "
+            "The noise ceiling is what one half of the repeats reaches in predicting the other half. Training parts "
+            "alone are fitted on, and all models see the same folds and features.",
             "",
         ]
     )

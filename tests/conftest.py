@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+
+# Two test processes with two threads each on two cores wait for each other at every barrier: ten times slower.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from crossperf import catalog
@@ -44,3 +46,9 @@ def test_a_share_of_instructions_is_at_most_one_and_misses_to_hits_may_be_more()
 
 def test_every_counter_is_listed_under_its_own_name_with_a_meaning() -> None:
     assert all(name == counter.name and counter.meaning.endswith(".") for name, counter in catalog.COUNTERS.items())
+
+
+def test_the_page_of_the_docs_has_every_counter_as_the_catalog_describes_it() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "counters.md").read_text(encoding="utf-8")
+    for counter in catalog.COUNTERS.values():
+        assert f"| `{counter.name}` | {counter.unit} | {counter.group} | {counter.meaning} |" in page

@@ -37,8 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except CrossperfError as error:
         _fail(str(error))
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        _fail(f"{error.format_message()} 'crossperf --help' and 'crossperf COMMAND --help' tell more.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted; nothing was written.", status=130)
     except BrokenPipeError:

@@ -194,6 +194,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
             "fingerprint": table.fingerprint,
             "runs": table.frame.height,
             "failed_runs": table.n_failed,
+            "warnings": len(table.warnings),
             "apps": len({app for app, _ in workloads}),
             "workloads": len(workloads),
             "platforms": list(names),

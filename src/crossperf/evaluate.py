@@ -209,6 +209,8 @@ def doubts(evaluation: Evaluation, data: Dataset) -> list[str]:
         found.append(f"{incomplete:,} of {len(data.workloads):,} workloads lack a platform; scored on those they have.")
     if data.table["failed_runs"]:
         found.append(f"{data.table['failed_runs']:,} failed runs were left out.")
+    if data.table["warnings"]:
+        found.append(f"The table has {data.table['warnings']:,} warnings; 'crossperf runs check' lists them.")
     ceiling = evaluation.noise_ceiling["typical_factor"]
     if ceiling is None:
         found.append("No workload has repeats, so the noise of the data is not known. Measure each run twice or more.")

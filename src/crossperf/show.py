@@ -22,8 +22,8 @@ _SHOWN = 20
 
 def console() -> Console:
     """Return a console that never breaks a table that goes to a file or a pipe."""
-    screen = Console(highlight=False)
-    return screen if screen.is_terminal else Console(highlight=False, width=160)
+    screen = Console(highlight=False, soft_wrap=True)
+    return screen if screen.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
 
 
 def evaluation(result: Evaluation) -> None:

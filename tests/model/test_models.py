@@ -21,9 +21,15 @@ def quick(name: str, **settings: Any) -> model.Predictor:
     return model.make(name, **{**QUICK[name], **settings})
 
 
-# No check is expected to fail: the one property the models do not share with scikit-learn's own, NaN in y, is
-# not among the checks, which ask only that an infinite y be refused.
-@parametrize_with_checks([quick(name) for name in NAMES])
+def expected_failures(estimator: model.Predictor) -> dict[str, str]:
+    """Return the checks that a model may fail, each with its reason."""
+    if estimator.state_file == "weights.pt":
+        rounding = "single-precision matrix products round differently for one row and for many (about 1e-6)"
+        return {"check_methods_subset_invariance": rounding, "check_methods_sample_order_invariance": rounding}
+    return {}
+
+
+@parametrize_with_checks([quick(name) for name in NAMES], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator: model.Predictor, check: Any) -> None:
     check(estimator)
 

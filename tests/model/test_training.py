@@ -67,5 +67,5 @@ def test_seeded_draws_repeat_and_leave_the_callers_random_state_alone() -> None:
 
 
 def test_a_device_that_is_not_there_is_named() -> None:
-    with pytest.raises(SettingsError, match="'warp9'.*expected 'auto'"):
+    with pytest.raises(SettingsError, match=r"'warp9'.*expected 'auto'"):
         training.device_for("warp9")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import platform
 import shutil
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +27,19 @@ from crossperf.errors import CrossperfError, ModelFolderError
 from crossperf.model.base import Predictor, State
 
 FORMAT = 1
+#: What reading a damaged folder can raise, in the libraries underneath.
+_DAMAGE = (
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    OSError,
+    RuntimeError,
+    EOFError,
+    pickle.UnpicklingError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _DESCRIPTION = "model.json"
 
 
@@ -127,7 +142,7 @@ def load(folder: str | os.PathLike[str]) -> Saved:
         )
     except CrossperfError:
         raise
-    except (KeyError, ValueError, TypeError, OSError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ModelFolderError(
             f"{source}: the model does not load ({reason}), expected what 'crossperf train' wrote. Train it again."

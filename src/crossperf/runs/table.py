@@ -261,7 +261,7 @@ def _typed(raw: pl.DataFrame, need_runtime: bool) -> tuple[pl.DataFrame, list[Pr
         if name in raw.columns:
             typed[name] = _typed_column(raw[name])
             problems += _column_problems(raw, name, typed[name], ok, need_runtime)
-    if "runtime_s" not in typed and not need_runtime:
+    if "runtime_s" not in typed and not (need_runtime and ok.any()):
         problems = [problem for problem in problems if problem.column != "runtime_s"]
         typed["runtime_s"] = pl.Series("runtime_s", [None] * raw.height, dtype=pl.Float64)
     strangers = [name for name in raw.columns if name not in typed]

@@ -1,0 +1,97 @@
+"""Model folders: whole or not at all, never somebody else's folder, clear words for a damaged one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crossperf import model
+from crossperf.dataset import Dataset
+from crossperf.errors import ModelFolderError
+from crossperf.model import Saved, store
+from tests.model.conftest import QUICK
+
+
+@pytest.fixture
+def saved(toy_data: Dataset) -> Saved:
+    return Saved.of(model.make("ridge").learn(toy_data), toy_data)
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_an_existing_model_is_replaced_only_when_told_to(saved: Saved, tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    model.save(saved, target)
+    before = (target / "model.json").read_text()
+    with pytest.raises(ModelFolderError, match="--overwrite"):
+        model.save(saved, target)
+    assert (target / "model.json").read_text() == before
+    model.save(saved, target, overwrite=True)
+    assert leftovers(tmp_path) == []
+
+
+def test_a_folder_that_is_no_model_is_never_replaced(saved: Saved, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.tex").write_text("years of work")
+    with pytest.raises(ModelFolderError, match="not a crossperf model"):
+        model.save(saved, tmp_path / "thesis", overwrite=True)
+    assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "years of work"
+
+
+def test_a_save_that_fails_half_way_leaves_the_old_model_and_nothing_else(
+    saved: Saved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "model"
+    model.save(saved, target)
+    monkeypatch.setattr(store, "_write_state", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        model.save(saved, target, overwrite=True)
+    assert model.load(target).platforms == saved.platforms
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["ridge", "vae-dnn"])
+@pytest.mark.parametrize("damage", ["empty", "cut short", "gone", "noise"])
+def test_a_damaged_state_is_one_clear_sentence(name: str, damage: str, toy_data: Dataset, tmp_path: Path) -> None:
+    fitted = model.make(name, **QUICK[name]).learn(toy_data)
+    model.save(Saved.of(fitted, toy_data), tmp_path / "model")
+    state = tmp_path / "model" / fitted.state_file
+    whole = state.read_bytes()
+    if damage == "gone":
+        state.unlink()
+    else:
+        noise = np.random.default_rng(0).bytes(len(whole))
+        state.write_bytes({"empty": b"", "cut short": whole[: len(whole) // 2], "noise": noise}[damage])
+    with pytest.raises(ModelFolderError, match="Train it again"):
+        model.load(tmp_path / "model")
+
+
+def test_a_pickle_in_the_place_of_the_weights_is_refused_and_not_run(toy_data: Dataset, tmp_path: Path) -> None:
+    import pickle
+
+    class Trap:
+        def __reduce__(self):  # type: ignore[no-untyped-def]
+            return (Path.touch, (tmp_path / "trapped",))
+
+    fitted = model.make("dnn", **QUICK["dnn"]).learn(toy_data)
+    model.save(Saved.of(fitted, toy_data), tmp_path / "model")
+    (tmp_path / "model" / "weights.pt").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(ModelFolderError):
+        model.load(tmp_path / "model")
+    assert not (tmp_path / "trapped").exists()
+
+
+def test_a_newer_format_is_named_and_not_guessed(saved: Saved, tmp_path: Path) -> None:
+    model.save(saved, tmp_path / "model")
+    path = tmp_path / "model" / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    with pytest.raises(ModelFolderError, match=r"found format 2, expected 1\. Upgrade crossperf"):
+        model.load(tmp_path / "model")
+
+
+def test_a_place_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelFolderError, match="no such folder"):
+        model.load(tmp_path / "nowhere")
