@@ -90,7 +90,7 @@ def draw_programs(apps: int, inputs: int, rng: np.random.Generator) -> Programs:
         spread_ai = centre_a[:, None] + jitter * (high - low) * rng.standard_normal((apps, inputs))
         return np.clip(spread_ai, low, high).ravel()
 
-    size_ai = rng.uniform(7.5, 9.0, apps)[:, None] + np.linspace(0.0, 2.5, inputs) + rng.normal(0, 0.1, (apps, inputs))
+    size_ai = rng.uniform(8.0, 10.0, apps)[:, None] + np.linspace(0.0, 2.5, inputs) + rng.normal(0, 0.1, (apps, inputs))
     instructions_w = 10.0 ** size_ai.ravel()
     mix_w4 = np.stack([trait(0.05, 1.0) for _ in range(4)], axis=1)
     mix_w4 /= mix_w4.sum(axis=1, keepdims=True) * 1.1
@@ -100,7 +100,7 @@ def draw_programs(apps: int, inputs: int, rng: np.random.Generator) -> Programs:
         int_ratio_w=mix_w4[:, 1],
         mem_ratio_w=mix_w4[:, 2],
         control_ratio_w=mix_w4[:, 3] * 0.5,
-        parallel_share_w=1.0 - 10.0 ** trait(-4.0, -0.1),
+        parallel_share_w=1.0 - 10.0 ** trait(-4.0, -0.5),
         cache_miss_ratio_w=10.0 ** trait(-3.0, 0.3, jitter=0.1),
         branch_miss_ratio_w=10.0 ** trait(-3.5, -0.8),
         bytes_to_gpu_w=instructions_w * 10.0 ** trait(-3.0, -0.5),
