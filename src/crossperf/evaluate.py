@@ -117,7 +117,7 @@ def _default(name: str, seed: int) -> Maker:
 
 
 def ablation(seed: int = 0) -> dict[str, Maker]:
-    """Return makers of `vae-dnn` whole, with each of its stages switched off, and without the VAE."""
+    """Return makers of `vae-dnn` whole, with each of its stages switched off or changed, and without the VAE."""
     off: dict[str, dict[str, Any]] = {
         "vae-dnn": {},
         "without calibrated sigma": {"calibrated": False},
@@ -126,6 +126,7 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
         "with cyclical KL": {"kl_schedule": "cyclical"},
         "without feedback": {"feedback_steps": 0, "vae_steps": 770, "dnn_steps": 900},
         "without masking": {"mask_share": 0.0},
+        "with early stopping": {"validation_share": 0.15},
     }
 
     def maker(settings: dict[str, Any]) -> Maker:

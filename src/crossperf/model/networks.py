@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ except ImportError as error:
 from crossperf.model import vae as v
 from crossperf.model.training import Cells, Stepper, batches, contrast_loss, device_for, filled, seeded, watched
 
-#: How often the cells of a table are seen, at least and at most, all stages together.
+#: How often the cells of a table are seen, at least and at most, all stages together, but for very short tables.
 EPOCHS = (12, 100)
+FEWEST_STEPS = 200
 #: Cells that are predicted at a time: large enough for the matrix units, small enough for the caches.
 _PREDICT_ROWS = 512
 
@@ -134,10 +135,12 @@ def steps_for(cells: int, batch_size: int, steps: int, all_steps: int | None = N
 
     >>> [steps_for(cells, 128, 500, 1000) for cells in (256, 2_000, 128_000)]
     [100, 500, 6000]
+    >>> steps_for(10, 128, 500, 1000)
+    100
     """
     least, most = (epochs * cells / batch_size for epochs in EPOCHS)
     planned = max(all_steps or steps, 1)
-    return round(steps * min(max(planned, least), most) / planned)
+    return round(steps * min(max(planned, least), max(most, FEWEST_STEPS)) / planned)
 
 
 class VaeDnn(_Network):
@@ -157,7 +160,7 @@ class VaeDnn(_Network):
         One sigma shared by all features at its optimum; off: sigma is 1.
     cpu_steps, vae_steps, feedback_steps, dnn_steps
         Optimizer steps of the four stages; 0 switches a stage off. Long tables get more and short ones fewer,
-        so that each cell is seen between 12 and 100 times.
+        so that each cell is seen between 12 and 100 times (more often in tables of less than 256 cells).
     feedback_weight
         Weight of the regressor's loss beside the VAE's, in nats for each feature.
     validation_share
@@ -213,6 +216,12 @@ class VaeDnn(_Network):
         self.device = device
         self.seed = seed
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.kl_schedule not in get_args(v.Schedule):
+            choices = ", ".join(get_args(v.Schedule))
+            raise SettingsError(f"{self.name}: found kl_schedule={self.kl_schedule!r}, expected one of {choices}.")
+
     def _build(self, n_features: int, n_outputs: int) -> nn.Module:
         return nn.ModuleDict(
             {
@@ -263,7 +272,7 @@ class VaeDnn(_Network):
     @property
     def summary_(self) -> dict[str, Any]:
         """Active latent units (none is a collapse), sigma of the decoder, and KL of the last batch."""
-        return dict(self.fit_summary_)
+        return dict(getattr(self, "fit_summary_", {}))
 
     def _calibrate_on_cpu(self, cells: Cells, cpu_n: NDArray[np.bool_], steps: int) -> None:
         """Train the VAE on the cells of class cpu, where there are such and others."""

@@ -43,18 +43,20 @@ class PooledDropout(nn.Module):
 
     def __init__(self, width: int, share: float) -> None:
         super().__init__()
-        kept = (torch.rand(self._ROWS, width) >= share) / (1.0 - share)
-        self.register_buffer("pool", kept, persistent=False)
+        self.width = width
+        self.share = share
+        self._pool: Tensor | None = None
 
     def forward(self, x_nu: Tensor) -> Tensor:
         """Return the units with a random share of them silenced while training, unchanged otherwise."""
         if not self.training:
             return x_nu
-        pool: Tensor = self.pool  # type: ignore[assignment]
         if len(x_nu) >= self._ROWS:
-            return functional.dropout(x_nu, 1.0 - float((pool > 0).float().mean()))
+            return functional.dropout(x_nu, self.share)
+        if self._pool is None:
+            self._pool = (torch.rand(self._ROWS, self.width, device=x_nu.device) >= self.share) / (1.0 - self.share)
         start = int(torch.randint(self._ROWS - len(x_nu), ()))
-        return x_nu * pool[start : start + len(x_nu)]
+        return x_nu * self._pool[start : start + len(x_nu)]
 
 
 class Vae(nn.Module):
