@@ -300,3 +300,10 @@ def test_screening_a_column_finds_the_same_values_as_asking_the_rules_one_by_one
             # A second promise: a value that nobody complained about is neither lost nor changed.
             numbers = [None if rules.is_missing(cell) else rules.as_number(cell) for cell in cells]
             assert table.read(path).frame[column].to_list() == numbers
+
+
+def test_lines_that_are_no_json_and_bad_values_of_the_others_are_told_together(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    sound = '{"app": "a", "input": "1", "platform": "p", "runtime_s": %s, "counters": {"c": 1}}'
+    path.write_text("\n".join([sound % 1.0, "{torn", sound % -1.0]) + "\n")
+    assert [(problem.row, problem.column) for problem in table.check(path)] == [(2, None), (3, "runtime_s")]

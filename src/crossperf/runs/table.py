@@ -125,7 +125,8 @@ def read(source: str | os.PathLike[str], *, need_runtime: bool = True) -> RunsTa
     need_runtime
         Whether a run without a runtime is a problem. It is for learning, and is not for predicting.
     """
-    return _sound(_raw(Path(source)), str(source), need_runtime)
+    raw, unread = _raw(Path(source))
+    return _sound(raw, str(source), need_runtime, unread)
 
 
 def from_runs(runs: Iterable[Run], *, name: str = "runs", need_runtime: bool = True) -> RunsTable:
@@ -142,15 +143,15 @@ def from_frame(frame: Any, *, name: str = "frame", need_runtime: bool = True) ->
 def check(source: str | os.PathLike[str], *, need_runtime: bool = True) -> list[Problem]:
     """Return every problem of a file, errors first; an empty list is a sound table."""
     try:
-        raw = _raw(Path(source))
+        raw, unread = _raw(Path(source))
     except RunsTableError as error:
         return list(error.facts["problems"])
-    return _typed(raw, need_runtime)[1]
+    return unread + _typed(raw, need_runtime)[1]
 
 
-def _sound(raw: pl.DataFrame, path: str, need_runtime: bool) -> RunsTable:
+def _sound(raw: pl.DataFrame, path: str, need_runtime: bool, unread: Sequence[Problem] = ()) -> RunsTable:
     frame, problems = _typed(raw, need_runtime)
-    errors = [problem for problem in problems if problem.severity == "error"]
+    errors = [*unread] + [problem for problem in problems if problem.severity == "error"]
     if errors:
         raise _unusable(path, errors)
     return RunsTable(frame, path, tuple(problem for problem in problems if problem.severity == "warning"))
@@ -164,18 +165,19 @@ def _unusable(path: str | os.PathLike[str], errors: Sequence[Problem]) -> RunsTa
 # Reading: each format into columns whose values are still as they were written.
 
 
-def _raw(path: Path) -> pl.DataFrame:
+def _raw(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
+    """Return the columns of a file, and what could not be read of its rows."""
     if not path.is_file():
         found = "a folder" if path.is_dir() else "no such file"
         raise _unusable(path, [Problem(found, "a runs table", "Check the path.")])
     kind = _format_of(path)
     try:
         if path.stat().st_size == 0:
-            return pl.DataFrame()
+            return pl.DataFrame(), []
         if kind == "parquet":
-            return pl.read_parquet(path, glob=False)
+            return pl.read_parquet(path, glob=False), []
         if kind.startswith("csv"):
-            return _read_csv(path)
+            return _read_csv(path), []
         return _read_jsonl(path)
     except (PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
@@ -209,7 +211,7 @@ def _read_csv(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _read_jsonl(path: Path) -> pl.DataFrame:
+def _read_jsonl(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
     rows: list[tuple[int, dict[str, Any]]] = []
     problems: list[Problem] = []
     for number, row in jsonl.rows(path):
@@ -217,9 +219,7 @@ def _read_jsonl(path: Path) -> pl.DataFrame:
             problems.append(row)
         else:
             rows.append((number, row))
-    if problems:
-        raise _unusable(path, problems)
-    return _frame_of_rows(rows)
+    return _frame_of_rows(rows), problems
 
 
 def _frame_of_rows(rows: Sequence[tuple[int, dict[str, Any]]]) -> pl.DataFrame:
