@@ -2,8 +2,8 @@
 
     python benchmarks/accuracy.py [--data DIR] [--models a,b] [--splits row,workload,app] [--seeds 0,1] [--jobs N]
 
-Prints one Markdown table for each data set and split, and with --write keeps them in benchmarks/accuracy.md
-with the command, the versions and the date. The tables belong to their authors and are not part of the
+Prints one Markdown table for each data set and split, and with --write adds them to benchmarks/accuracy.md (or
+ablation.md) with the command, the versions and the date. The tables belong to their authors and are not part of the
 project: they are read from ../shared/datasets, or from DIR, and a table that is absent is named and left out.
 """
 
@@ -51,7 +51,8 @@ def main() -> None:
                 print(sections[-1], flush=True)
     if arguments.write:
         target = HERE / ("ablation.md" if arguments.ablation else "accuracy.md")
-        target.write_text("\n".join([header(arguments.ablation), *sections]), encoding="utf-8")
+        with target.open("a", encoding="utf-8") as file:
+            file.write("\n".join([header(arguments.ablation), *sections]) + "\n")
         print(f"wrote {target}", file=sys.stderr)
 
 
@@ -65,7 +66,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="tables and splits scored at the same time")
     parser.add_argument("--ablation", action="store_true", help="vae-dnn with each stage off, instead of the models")
-    parser.add_argument("--write", action="store_true", help="keep the tables beside this script")
+    parser.add_argument("--write", action="store_true", help="add the tables to the file beside this script")
     return parser.parse_args()
 
 
