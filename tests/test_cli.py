@@ -245,7 +245,7 @@ def test_runs_check_says_by_its_exit_code_whether_a_table_can_be_used(
     path = csv(line)
     done = crossperf("runs", "check", path, "--json", "check.json")
     assert done.status == status
-    assert done.stdout.splitlines()[-1] == (f"{path} can{'not' if status else ''} be used: {status} errors, 0 warnings")
+    assert done.stdout.splitlines()[-1] == f"{path} can{'not' if status else ''} be used; errors: {status}, warnings: 0"
     assert done.stderr == "wrote check.json\n"
     facts = json.loads(Path("check.json").read_text())
     assert facts["format"] == 1
@@ -383,7 +383,7 @@ def test_a_setting_is_read_as_the_kind_of_value_it_looks_like(text: str, value: 
 def test_toy_writes_a_table_that_can_be_used(crossperf: Crossperf, ending: str) -> None:
     made = crossperf("toy", "-o", f"t.{ending}", "--apps", "2", "--inputs", "2", "--repeats", "1")
     assert made == (0, "", f"wrote t.{ending}\n")
-    assert crossperf("runs", "check", f"t.{ending}").stdout == f"t.{ending} can be used: 0 errors, 0 warnings\n"
+    assert crossperf("runs", "check", f"t.{ending}").stdout == f"t.{ending} can be used; errors: 0, warnings: 0\n"
 
 
 def test_toy_refuses_what_it_cannot_make(crossperf: Crossperf, tmp_path: Path) -> None:

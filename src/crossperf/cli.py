@@ -36,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = commands.main(arguments, prog_name="crossperf", standalone_mode=False)
     except CrossperfError as error:
         _fail(str(error))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         _fail(f"{error.format_message()} 'crossperf --help' and 'crossperf COMMAND --help' tell more.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
@@ -78,7 +81,7 @@ def runs_check(table: Path, json_file: Path | None) -> int:
         click.echo(f"{problem.severity}: {table}: {problem}")
     errors = sum(problem.severity == "error" for problem in problems)
     verdict = "cannot be used" if errors else "can be used"
-    click.echo(f"{table} {verdict}: {errors:,} errors, {len(problems) - errors:,} warnings")
+    click.echo(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
     if json_file:
         write_json(json_file, {"format": 1, "problems": [problem.to_json() for problem in problems]})
         _wrote(json_file)

@@ -1,6 +1,6 @@
 """A fitted forest as plain arrays: saved without pickles, and followed without scikit-learn's internals."""
 
-# N cells, T trees, M nodes of all trees, L leaves of all trees, P platforms
+# N cells, T trees, M nodes of all trees, L leaves of all trees, P platforms, W walkers (a cell in a tree)
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
+
+#: Pairs of cell and tree that are followed at once.
+_WALKERS = 65_536
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,6 @@ class Forest:
     missing_left_m: NDArray[np.bool_]
     value_row_m: Integers
     leaf_values_lp: Floats
-    depth: int
 
     @classmethod
     def of(cls, trees: Sequence[Any]) -> Forest:
@@ -50,25 +52,33 @@ class Forest:
             missing_left_m=joined("missing_go_to_left").astype(bool),
             value_row_m=np.where(leaf_m, np.cumsum(leaf_m) - 1, 0).astype(np.int32),
             leaf_values_lp=joined("value")[leaf_m, :, 0],
-            depth=max(part.max_depth for part in parts),
         )
 
-    def predict(self, features_nf: Floats, chunk: int = 256) -> Floats:
-        """Return the mean over trees; all trees are followed at once, `chunk` cells at a time."""
+    def predict(self, features_nf: Floats) -> Floats:
+        """Return the mean over trees; so many trees are followed at once that their state stays in the caches."""
         # scikit-learn compares 32-bit features with 64-bit thresholds.
         single_nf = features_nf.astype(np.float32)
-        parts = [self._follow(single_nf[i : i + chunk]) for i in range(0, len(single_nf), chunk)]
-        return np.concatenate(parts) if parts else np.empty((0, self.leaf_values_lp.shape[1]))
+        total_np = np.zeros((len(single_nf), self.leaf_values_lp.shape[1]))
+        trees_at_once = max(1, _WALKERS // max(len(single_nf), 1))
+        for start in range(0, len(self.root_t), trees_at_once):
+            leaf_tn = self._leaves(single_nf, self.root_t[start : start + trees_at_once])
+            total_np += self.leaf_values_lp[leaf_tn].sum(axis=0)
+        return total_np / len(self.root_t)
 
-    def _follow(self, features_nf: NDArray[np.float32]) -> Floats:
-        node_nt = np.broadcast_to(self.root_t, (len(features_nf), len(self.root_t)))
-        for _ in range(self.depth):
-            value_nt = np.take_along_axis(features_nf, self.feature_m[node_nt], axis=1)
-            goes_left_nt = value_nt <= self.threshold_m[node_nt]
-            goes_left_nt |= np.isnan(value_nt) & self.missing_left_m[node_nt]
-            node_nt = np.where(goes_left_nt, self.left_m[node_nt], self.right_m[node_nt])
-        leaves_nt = self.value_row_m[node_nt]
-        return np.asarray(self.leaf_values_lp[leaves_nt].mean(axis=1))
+    def _leaves(self, single_nf: NDArray[np.float32], root_t: Integers) -> NDArray[np.int32]:
+        """Return the leaf that each cell ends in, in each of some trees."""
+        count = len(single_nf)
+        node_w = np.repeat(root_t, count)
+        cell_w = np.tile(np.arange(count), len(root_t))
+        moving = np.flatnonzero(self.left_m[node_w] != node_w)
+        while len(moving):
+            node = node_w[moving]
+            value = single_nf[cell_w[moving], self.feature_m[node]]
+            goes_left = (value <= self.threshold_m[node]) | (np.isnan(value) & self.missing_left_m[node])
+            node = np.where(goes_left, self.left_m[node], self.right_m[node])
+            node_w[moving] = node
+            moving = moving[self.left_m[node] != node]
+        return self.value_row_m[node_w].reshape(len(root_t), count)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
@@ -77,4 +87,4 @@ class Forest:
     @classmethod
     def from_state(cls, state: dict[str, NDArray[Any]]) -> Forest:
         """Return the forest that `state` described."""
-        return cls(**{**state, "depth": int(state["depth"])})  # type: ignore[arg-type]
+        return cls(**state)
