@@ -26,7 +26,8 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     ``X`` may hold NaN (not measured); ``y`` may hold NaN (this workload never ran there). Subclasses fill
     in `_fit`, `_predict`, `_get_state` and `_set_state`; predictions never leave the range of the training
-    targets by more than a tenth of it, so that no model explodes outside what it has seen.
+    targets, and of their differences between platforms, by more than a tenth of it, so that no model explodes
+    outside what it has seen.
     """
 
     #: The name of the model on the command line and in files.
@@ -58,6 +59,7 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         cpu_n = np.zeros(count, bool) if cpu is None else np.asarray(cpu, bool)
         check_consistent_length(features_nf, groups_n, cpu_n)
         self.limits_2p_ = _limits(target_np)
+        self.contrast_limits_2p_ = _limits(_contrast(fill_targets(target_np)))
         self._fit(features_nf, target_np, groups_n, cpu_n)
         return self
 
@@ -65,8 +67,14 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return the log relative times of each cell."""
         check_is_fitted(self, "limits_2p_")
         features_nf = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        predicted_np = np.clip(self._predict(features_nf), *self.limits_2p_)
-        return predicted_np[:, 0] if self._one_output_ else np.asarray(predicted_np)
+        predicted_np = self._within_limits(self._predict(features_nf))
+        return predicted_np[:, 0] if self._one_output_ else predicted_np
+
+    def _within_limits(self, predicted_np: Floats) -> Floats:
+        """Return predictions drawn into the training range, first between platforms, then for each."""
+        level_n1 = predicted_np.mean(axis=1, keepdims=True)
+        contrast_np = np.clip(_contrast(predicted_np), *self.contrast_limits_2p_)
+        return np.asarray(np.clip(level_n1 + contrast_np, *self.limits_2p_))
 
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset, keeping the groups of a split whole."""
@@ -81,13 +89,15 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return everything learned as named arrays."""
         check_is_fitted(self, "limits_2p_")
         shape = np.array([self.n_features_in_, self.n_outputs_, int(self._one_output_)])
-        return {"base.shape": shape, "base.limits_2p": self.limits_2p_, **self._get_state()}
+        limits = {"base.limits_2p": self.limits_2p_, "base.contrast_limits_2p": self.contrast_limits_2p_}
+        return {"base.shape": shape, **limits, **self._get_state()}
 
     def set_state(self, state: State) -> Self:
         """Take up what `get_state` returned; predictions are the same as before."""
         n_features, n_outputs, one_output = (int(value) for value in state["base.shape"])
         self.n_features_in_, self.n_outputs_, self._one_output_ = n_features, n_outputs, bool(one_output)
         self.limits_2p_ = np.asarray(state["base.limits_2p"], np.float64)
+        self.contrast_limits_2p_ = np.asarray(state["base.contrast_limits_2p"], np.float64)
         self._set_state({name: value for name, value in state.items() if not name.startswith("base.")})
         return self
 
@@ -123,6 +133,11 @@ def _limits(target_np: Floats) -> Floats:
         raise ValueError(f"y has no value in column {int(np.flatnonzero(~seen_p)[0])}; expected one in every column")
     low_p, high_p = np.nanmin(target_np, axis=0), np.nanmax(target_np, axis=0)
     return np.stack([low_p - MARGIN * (high_p - low_p), high_p + MARGIN * (high_p - low_p)])
+
+
+def _contrast(target_np: Floats) -> Floats:
+    """Return how each platform differs from the mean of its row: what any reference platform leaves as it is."""
+    return np.asarray(target_np - target_np.mean(axis=1, keepdims=True))
 
 
 def fill_targets(target_np: Floats) -> Floats:
