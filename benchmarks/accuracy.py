@@ -10,10 +10,12 @@ project: they are read from ../shared/datasets, or from DIR, and a table that is
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import platform
 import shlex
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from multiprocessing import get_context
@@ -41,9 +43,12 @@ def main() -> None:
         for split in splits
         for seed in seeds
     ]
-    # Processes are spawned, since a forked one inherits locks of the threads that its parent ran.
-    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
-        results = pool.map(score, tasks)
+    with contextlib.ExitStack() as stack:
+        results: Iterator[dict[str, Any]] = map(score, tasks)
+        if arguments.jobs > 1:
+            # Spawned, since a forked process inherits locks of the threads that its parent ran.
+            pool = stack.enter_context(ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")))
+            results = pool.map(score, tasks)
         sections = []
         for table in tables:
             for split in splits:
