@@ -56,6 +56,22 @@ def test_no_prediction_leaves_the_training_range_by_more_than_a_tenth(name: str,
     assert (predicted <= high + 0.1 * (high - low) + 1e-9).all()
 
 
+def test_a_wild_linear_model_keeps_the_differences_between_platforms_seen_in_training(toy_data: Dataset) -> None:
+    targets = toy_data.log_relative_time_np
+    seen = targets - targets.mean(axis=1, keepdims=True)
+    low, high = seen.min(axis=0) - 0.1 * np.ptp(seen, axis=0), seen.max(axis=0) + 0.1 * np.ptp(seen, axis=0)
+    fitted = quick("ridge").learn(toy_data)
+    wild = toy_data.features_nf * np.random.default_rng(0).lognormal(0, 20, toy_data.features_nf.shape)
+    free = fitted._predict(wild)
+    level = free.mean(axis=1, keepdims=True)
+    assert ((free - level < low) | (free - level > high)).any()  # left alone, it would leave them
+    held = fitted.predict(wild)
+    inside = (held > fitted.limits_2p_[0]) & (held < fitted.limits_2p_[1])
+    kept = (held - level >= low - 1e-9) & (held - level <= high + 1e-9)
+    assert inside.any()
+    assert kept[inside].all()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_model(name: str, toy_data: Dataset) -> None:
     first = quick(name).learn(toy_data).predict(toy_data.features_nf)

@@ -60,13 +60,14 @@ def read(path: str | os.PathLike[str]) -> list[Run]:
             advice = "Add it, or remove the line."
             problems += [Problem("nothing", f"the {name} of the run", advice, number, name) for name in nameless]
         else:
-            runs.append(Run.from_json(_nest(row)))
+            runs.append(Run.from_json(nest(row)))
     if problems:
         raise RunsTableError(f"{path}: " + " ".join(map(str, problems)), path=path, problems=problems)
     return runs
 
 
-def _nest(row: Mapping[str, Any]) -> dict[str, Any]:
+def nest(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a table's row as a line of JSONL nests them: the reverse of `flat`."""
     plain = {name: value for name, value in row.items() if not name.startswith(COUNTER_PREFIX)}
     counters = {
         name.removeprefix(COUNTER_PREFIX): value for name, value in row.items() if name.startswith(COUNTER_PREFIX)

@@ -90,7 +90,7 @@ class RunsTable:
 
     def runs(self) -> list[Run]:
         """Return the table as records."""
-        return [Run.from_json(jsonl._nest(_present(row))) for row in self.frame.iter_rows(named=True)]
+        return [Run.from_json(jsonl.nest(_present(row))) for row in self.frame.iter_rows(named=True)]
 
 
 def _present(row: dict[str, Any]) -> dict[str, Any]:
