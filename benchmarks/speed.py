@@ -84,7 +84,6 @@ def alone(task: str, *facts: Any) -> dict[str, float]:
 
 def measure_fit(path: str, name: str) -> dict[str, float]:
     data = dataset.build(path)
-    before = peak_gb()
     start = time.perf_counter()
     fitted = model.make(name).learn(data)
     fit_s = time.perf_counter() - start
@@ -106,7 +105,6 @@ def measure_fit(path: str, name: str) -> dict[str, float]:
         "one_ms": 1e3 * sorted(singles)[100],
         "one_p99_ms": 1e3 * sorted(singles)[197],
         "peak_gb": peak_gb(),
-        "before_gb": before,
     }
 
 

@@ -11,9 +11,6 @@ from typing import Literal
 
 Group = Literal["memory and locality", "control flow and parallelism", "I/O"]
 
-#: The classes a platform usually belongs to; any other word is accepted.
-PLATFORM_CLASSES = ("cpu", "gpu")
-
 
 @dataclass(frozen=True)
 class Counter:
