@@ -45,6 +45,18 @@ class PredictError(CrossperfError):
     """A model cannot answer for these runs."""
 
 
+class CollectError(CrossperfError):
+    """A command cannot be measured here."""
+
+
+class ProfileFileError(CrossperfError):
+    """A profiler's file cannot be read; ``path`` names it."""
+
+
+class PlatformError(CrossperfError):
+    """A platform is not known, or its entry cannot be used."""
+
+
 class MissingDependencyError(CrossperfError):
     """An optional package is needed here; the message names the pip command."""
 

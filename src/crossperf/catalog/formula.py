@@ -1,0 +1,153 @@
+"""How a tool's raw events become one counter: formulas as text, for the page that shows them and the code that applies them.
+
+A formula is written in the tool's own names, with a blank on both sides of every operator, since names of
+events hold dashes and dots themselves: ``L1-dcache-load-misses / ( L1-dcache-loads - L1-dcache-load-misses )``.
+``NAME?`` counts as 0 where a processor has no such event.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+#: Raw events under the tool's own names; ``None`` was asked for and not counted.
+Events = Mapping[str, float | None]
+
+
+class Undefined(Exception):
+    """A formula has no value for these events; the text says why."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One way to get a counter from the events of one tool on one kind of processor.
+
+    >>> misses = Formula("branch_miss_ratio", "perf", "any CPU", "branch-misses / branches")
+    >>> misses.value({"branch-misses": 5.0, "branches": 100.0})
+    0.05
+    """
+
+    counter: str
+    tool: str
+    on: str
+    text: str
+    caveat: str = ""
+
+    @cached_property
+    def _tokens(self) -> list[str]:
+        return re.findall(r"[()]|[^\s()]+", self.text)
+
+    @cached_property
+    def events(self) -> tuple[str, ...]:
+        """The events that the formula reads, each once; those of ``NAME?`` too."""
+        names = [token.removesuffix("?") for token in self._tokens if _is_event(token)]
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """The events that count as 0 where they are absent."""
+        return frozenset(token.removesuffix("?") for token in self._tokens if _is_event(token) and token.endswith("?"))
+
+    def value(self, events: Events) -> float:
+        """Return the counter, or raise `Undefined` with the reason."""
+        lacking = [name for name in self.events if events.get(name) is None and not self._may_lack(name, events)]
+        if lacking or not any(name in events for name in self.events):
+            raise Undefined(f"{', '.join(lacking or self.events)} was not counted")
+        negative = [name for name in self.events if (events.get(name) or 0.0) < 0]
+        if negative:
+            raise Undefined(f"{', '.join(negative)} is negative, as events that share a register can turn out")
+        tokens = iter([*self._tokens, ""])
+        value = _Sum(tokens, events).value
+        if not math.isfinite(value):
+            raise Undefined(f"{self.text} is not finite")
+        if value < 0:
+            raise Undefined(f"{self.text} is negative")
+        return value
+
+    def _may_lack(self, name: str, events: Events) -> bool:
+        return name in self.optional and name not in events
+
+
+class _Sum:
+    """Reads ``a * b + c`` from tokens, with the usual precedence, left to right."""
+
+    def __init__(self, tokens: Iterable[str], events: Events) -> None:
+        self._tokens = iter(tokens)
+        self._events = events
+        self._next = next(self._tokens)
+        self.value = self._sum()
+
+    def _take(self) -> str:
+        token, self._next = self._next, next(self._tokens, "")
+        return token
+
+    def _sum(self) -> float:
+        value = self._product()
+        while self._next in ("+", "-"):
+            sign = 1.0 if self._take() == "+" else -1.0
+            value += sign * self._product()
+        return value
+
+    def _product(self) -> float:
+        value = self._atom()
+        while self._next in ("*", "/"):
+            if self._take() == "*":
+                value *= self._atom()
+                continue
+            divisor = self._atom()
+            if divisor == 0.0:
+                raise Undefined("it would divide by 0")
+            value /= divisor
+        return value
+
+    def _atom(self) -> float:
+        token = self._take()
+        if token == "(":
+            value = self._sum()
+            if self._take() != ")":
+                raise ValueError("a formula lacks a closing bracket")
+            return value
+        if _is_event(token):
+            return float(self._events.get(token.removesuffix("?")) or 0.0)
+        return float(token)
+
+
+def _is_event(token: str) -> bool:
+    return token not in ("", "(", ")", "+", "-", "*", "/") and not re.fullmatch(r"[\d.]+(e[+-]?\d+)?", token)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A counter as some tool's events give it: its value and formula, or why there is none."""
+
+    value: float | None
+    formula: Formula
+    reason: str | None = None
+
+
+def derive(events: Events, formulas: Iterable[Formula]) -> dict[str, Derived]:
+    """Return every counter that the events bear on; the first formula of a counter that has a value wins.
+
+    A counter is absent where no formula knows any of the events: nobody asked for it.
+
+    >>> loads = Formula("mem_ratio", "perf", "Intel", "loads / instructions")
+    >>> derive({"loads": 3.0, "instructions": 12.0}, [loads])["mem_ratio"].value
+    0.25
+    >>> derive({"loads": 3.0, "instructions": None}, [loads])["mem_ratio"].reason
+    'instructions was not counted'
+    """
+    found: dict[str, Derived] = {}
+    for formula in formulas:
+        known = found.get(formula.counter)
+        if known is not None and known.value is not None:
+            continue
+        if not any(name in events for name in formula.events):
+            continue
+        try:
+            found[formula.counter] = Derived(formula.value(events), formula)
+        except Undefined as reason:
+            found.setdefault(formula.counter, Derived(None, formula, str(reason)))
+    return found

@@ -1,0 +1,118 @@
+"""What one tool counted, in the tool's own words, and the run that one or more of them make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from crossperf.catalog import FORMULAS, Derived, derive
+from crossperf.records import COLUMNS, OK, Run
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The raw events of one tool over one execution, with where they come from.
+
+    Back ends make them by running a command, readers by reading a file.
+
+    Parameters
+    ----------
+    tool
+        ``perf``, ``papi``, ``valgrind``, ...: the name under which events and version are kept.
+    events
+        Counts under the tool's own names; ``None`` was asked for and not counted.
+    counters
+        Counters that the source holds under crossperf's names already; they need no formula.
+    command
+        The tool's whole command line.
+    slowdown
+        Wall time under the tool over wall time without it.
+    notes
+        What a reader of the numbers must know: what is missing and why, what was scaled.
+    facts
+        What else the tool or file tells: columns of a run (``app``, ``ranks``, ``host``, ...) or metadata.
+    """
+
+    tool: str
+    events: Mapping[str, float | None] = field(default_factory=dict)
+    counters: Mapping[str, float | None] = field(default_factory=dict)
+    version: str | None = None
+    command: tuple[str, ...] = ()
+    runtime_s: float | None = None
+    slowdown: float | None = None
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def derived(self) -> dict[str, Derived]:
+        """Return the counters that the catalog's formulas give for these events."""
+        return derive(self.events, FORMULAS)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counters of a run from all its tools: values, which tool each comes from, why some are missing."""
+
+    values: Mapping[str, float]
+    measured_by: Mapping[str, str]
+    missing: Mapping[str, str]
+
+
+def counted(measurements: Sequence[Measurement]) -> Counted:
+    """Return the counters of a run; where two measurements know one, the first of them is believed."""
+    values: dict[str, float] = {}
+    measured_by: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    for measurement in measurements:
+        for name, value in measurement.counters.items():
+            if value is not None and name not in values:
+                values[name], measured_by[name] = value, measurement.tool
+        for name, found in measurement.derived().items():
+            if found.value is None:
+                missing.setdefault(name, f"{measurement.tool}: {found.reason}")
+            elif name not in values:
+                values[name], measured_by[name] = found.value, measurement.tool
+    return Counted(values, measured_by, {name: why for name, why in missing.items() if name not in values})
+
+
+def to_run(measurements: Sequence[Measurement], **columns: Any) -> Run:
+    """Return the run that measurements of one execution make.
+
+    Parameters
+    ----------
+    columns
+        Columns of the run; they stand above what the measurements tell of themselves.
+    """
+    found = counted(measurements)
+    told: dict[str, Any] = {}
+    for measurement in reversed(measurements):
+        told |= {name: value for name, value in measurement.facts.items() if value is not None}
+        told |= {"runtime_s": measurement.runtime_s} if measurement.runtime_s is not None else {}
+    told |= {name: value for name, value in columns.items() if value is not None}
+    told.setdefault("source_tool", " + ".join(_label(measurement) for measurement in measurements))
+    told.setdefault("status", OK)
+    provenance = {
+        "measured_by": dict(found.measured_by),
+        "missing": dict(found.missing),
+        "tools": [_provenance(measurement) for measurement in measurements],
+        "events": {measurement.tool: dict(measurement.events) for measurement in measurements if measurement.events},
+    }
+    known = {name: value for name, value in told.items() if name in COLUMNS}
+    metadata = {name: value for name, value in told.items() if name not in COLUMNS}
+    metadata |= {name: value for name, value in provenance.items() if value}
+    return Run(**known, counters=dict(found.values), metadata=metadata)
+
+
+def _label(measurement: Measurement) -> str:
+    return f"{measurement.tool} {measurement.version}" if measurement.version else measurement.tool
+
+
+def _provenance(measurement: Measurement) -> dict[str, Any]:
+    facts = {
+        "tool": measurement.tool,
+        "version": measurement.version,
+        "command": list(measurement.command) or None,
+        "slowdown": measurement.slowdown,
+        "notes": list(measurement.notes) or None,
+    }
+    return {name: value for name, value in facts.items() if value is not None}

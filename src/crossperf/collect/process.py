@@ -1,0 +1,463 @@
+"""Runs one command as its own shell would have run it, and keeps what the kernel counted for it.
+
+The command stays in the caller's process group, so that a terminal's Ctrl-C and job control reach it
+directly; other signals are handed on. What the command leaves behind after an interrupt or a time-out is
+ended, since this process is made the parent of orphans.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from crossperf.errors import CollectError, did_you_mean
+from crossperf.records import OK
+
+#: How often the command's threads and page tables are looked at while it runs.
+_LOOK_EVERY_S = 0.05
+#: How long an interrupted command has to end by itself before it is killed.
+_GRACE_S = 3.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution of a command: how it ended, how long it took, what the kernel counted.
+
+    `io` holds the fields of ``/proc/PID/io``, children that were waited for included; ``None`` where the
+    kernel does not tell. `peak_threads` is the most that were seen at a time, by looking now and then.
+    """
+
+    returncode: int
+    wall_s: float
+    user_s: float
+    system_s: float
+    max_rss_bytes: int
+    minor_faults: int
+    major_faults: int
+    io: Mapping[str, int] | None
+    peak_threads: int | None = None
+    page_table_bytes: int | None = None
+    time_limit_s: float | None = None
+    started: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def status(self) -> str:
+        """``ok``, or in a few words how the command failed."""
+        if self.time_limit_s is not None:
+            return f"timeout after {self.time_limit_s:g} s"
+        if self.returncode < 0:
+            return f"killed by {_signal_name(-self.returncode)}"
+        return OK if self.returncode == 0 else f"exit status {self.returncode}"
+
+    @property
+    def exit_status(self) -> int:
+        """What a shell would report: 128 + signal, 124 after a time-out."""
+        if self.time_limit_s is not None:
+            return 124
+        return 128 - self.returncode if self.returncode < 0 else self.returncode
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def resolve(command: Sequence[str]) -> str:
+    """Return the file that a command names, or raise with what is wrong about it."""
+    if not command:
+        raise CollectError("no command was given; expected one after '--', such as: crossperf profile -- ./app 100")
+    name = command[0]
+    found = shutil.which(name)
+    if found:
+        return found
+    path = Path(name)
+    if "/" not in name:
+        raise CollectError(f"{name}: no such command on PATH{_nearest(name)}. Check its name, or give its path.")
+    if path.is_dir():
+        raise CollectError(f"{name}: found a folder, expected a program. Name the file inside it.")
+    if path.exists():
+        raise CollectError(f"{name}: found a file that may not be executed. Allow it with: chmod +x {name}")
+    raise CollectError(f"{name}: no such file. Check the path of the command.")
+
+
+def _nearest(name: str) -> str:
+    folders = [folder for folder in os.get_exec_path() if Path(folder).is_dir()]
+    return did_you_mean(name, {entry.name for folder in folders for entry in os.scandir(folder)})
+
+
+@dataclass
+class Input:
+    """The caller's standard input, given to each execution from its start.
+
+    A terminal is handed on. A file is opened anew. A pipe can be read once: the first execution reads it
+    live while what passes is kept, and the others read that.
+    """
+
+    kept: IO[bytes] | None = None
+    _source: int = 0
+    _seekable_at: int | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_caller(cls) -> Input:
+        """Return this process's own standard input."""
+        with contextlib.suppress(OSError):
+            if not os.isatty(0):
+                return cls(_seekable_at=os.lseek(0, 0, os.SEEK_CUR))
+        return cls()
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[tuple[int, Callable[[], None]]]:
+        """Yield a descriptor for a child's standard input, and what to call once the child holds it."""
+        if self._closed():
+            with open(os.devnull, "rb") as nothing:
+                yield nothing.fileno(), lambda: None
+        elif os.isatty(0):
+            yield 0, lambda: None
+        elif self._seekable_at is not None:
+            os.lseek(0, self._seekable_at, os.SEEK_SET)
+            yield 0, lambda: None
+        elif self.kept is not None:
+            self.kept.seek(0)
+            yield self.kept.fileno(), lambda: None
+        else:
+            yield from self._live()
+
+    def _closed(self) -> bool:
+        try:
+            os.fstat(0)
+        except OSError:
+            return True
+        return False
+
+    def _live(self) -> Iterator[tuple[int, Callable[[], None]]]:
+        self.kept = tempfile.TemporaryFile()
+        reader, writer = os.pipe()
+        wake_reader, wake_writer = os.pipe()
+        copier = threading.Thread(target=self._copy, args=(writer, wake_reader), daemon=True)
+
+        def start() -> None:
+            os.close(reader)
+            copier.start()
+
+        try:
+            yield reader, start
+        finally:
+            os.close(wake_writer)
+            if copier.is_alive():
+                copier.join()
+            os.close(wake_reader)
+            self.kept.flush()
+
+    def _copy(self, writer: int, wake: int) -> None:
+        """Hand the pipe on to the child, and keep what passes, until either side ends."""
+        assert self.kept is not None  # noqa: S101
+        open_child = True
+        try:
+            while True:
+                ready, _, _ = select.select([0, wake], [], [])
+                if wake in ready:
+                    return
+                data = os.read(0, 65536)
+                if not data:
+                    return
+                self.kept.write(data)
+                if not open_child:
+                    return
+                try:
+                    _write_all(writer, data, wake)
+                except OSError:
+                    open_child = False
+        finally:
+            os.close(writer)
+
+
+def _write_all(descriptor: int, data: bytes, wake: int) -> None:
+    os.set_blocking(descriptor, False)
+    view = memoryview(data)
+    while view:
+        woken, ready, _ = select.select([wake], [descriptor], [])
+        if woken:
+            return
+        if ready:
+            view = view[os.write(descriptor, view) :]
+
+
+@dataclass
+class Runner:
+    """Executes commands one after another, with the caller's signals and standard input.
+
+    Parameters
+    ----------
+    time_limit_s
+        After this many seconds an execution and all that it started are ended.
+    """
+
+    time_limit_s: float | None = None
+    stdin: Input = field(default_factory=Input.of_caller)
+    interrupted: bool = False
+
+    def execute(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        quiet: bool = False,
+        time_limit_s: float | None = None,
+        pass_fds: Sequence[int] = (),
+        on_start: Callable[[int], None] | None = None,
+    ) -> Execution:
+        """Run a command to its end and return what was counted.
+
+        Parameters
+        ----------
+        env
+            Variables to add to the caller's.
+        quiet
+            Send what the command prints nowhere; otherwise it goes where the caller's output goes.
+        time_limit_s
+            A limit for this execution in place of the runner's.
+        on_start
+            Called with the child's process id as soon as it runs.
+        """
+        limit_s = self.time_limit_s if time_limit_s is None else time_limit_s
+        _adopt_orphans()
+        nowhere = subprocess.DEVNULL if quiet else None
+        with self.stdin.open() as (stdin, child_has_stdin), _Signals(self) as signals:
+            started, start = time.time(), time.monotonic()
+            try:
+                # The child is reaped below, by hand: only a zombie still tells its I/O.
+                child = subprocess.Popen(
+                    list(command),
+                    stdin=stdin,
+                    stdout=nowhere,
+                    stderr=nowhere,
+                    env={**os.environ, **env} if env else None,
+                    pass_fds=tuple(pass_fds),
+                )
+            except OSError as error:
+                raise _cannot_start(command, error) from error
+            signals.hand_on_to(child.pid)
+            child_has_stdin()
+            if on_start:
+                on_start(child.pid)
+            watch = _Watch(child.pid)
+            in_time = watch.wait(math.inf if limit_s is None else start + limit_s)
+            if not in_time:
+                end_family(child.pid)
+            wall_s = time.monotonic() - start
+            io = _io_of(child.pid)
+            _, wait_status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(wait_status)
+            if self.interrupted or not in_time:
+                end_family(None)
+        return Execution(
+            returncode=child.returncode,
+            wall_s=wall_s,
+            user_s=usage.ru_utime,
+            system_s=usage.ru_stime,
+            max_rss_bytes=usage.ru_maxrss * 1024,
+            minor_faults=usage.ru_minflt,
+            major_faults=usage.ru_majflt,
+            io=io,
+            peak_threads=watch.peak_threads,
+            page_table_bytes=watch.page_table_bytes,
+            time_limit_s=None if in_time else limit_s,
+            started=started,
+            interrupted=self.interrupted,
+        )
+
+
+def _cannot_start(command: Sequence[str], error: OSError) -> CollectError:
+    reason = error.strerror or str(error)
+    advice = "Check that it is a program for this machine, and that a script starts with '#!' and its interpreter."
+    return CollectError(f"{command[0]}: cannot be started ({reason}). {advice}", command=list(command))
+
+
+class _Signals:
+    """Hands the caller's signals on to the child while it runs, and remembers that they came.
+
+    Ctrl-C at a terminal reaches the child by itself, since it shares the process group; SIGINT is still
+    handed on, because a `kill -INT` reaches this process alone, and a second one does no harm.
+    """
+
+    _ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    _HANDED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH)
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._before: dict[int, Any] = {}
+        self._pid: int | None = None
+
+    def __enter__(self) -> _Signals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (*self._ALL, *self._HANDED_ON):
+                self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def hand_on_to(self, pid: int) -> None:
+        self._pid = pid
+        if self._runner.interrupted:
+            _send(pid, signal.SIGTERM)
+
+    def _receive(self, number: int, _: Any) -> None:
+        if number in self._ALL:
+            self._runner.interrupted = True
+        if self._pid is not None:
+            _send(self._pid, number)
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+class _Watch:
+    """Waits for a child without reaping it, and looks at its threads and page tables meanwhile."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.peak_threads: int | None = None
+        self.page_table_bytes: int | None = None
+
+    def wait(self, until: float) -> bool:
+        """Return whether the child ended before the clock showed `until`."""
+        pause_s = 0.001
+        watching = _pidfd(self._pid)
+        try:
+            while True:
+                if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+                    return True
+                left_s = until - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._look()
+                pause_s = min(2 * pause_s, _LOOK_EVERY_S)
+                _sleep(min(pause_s, left_s), watching)
+        finally:
+            if watching is not None:
+                os.close(watching)
+
+    def _look(self) -> None:
+        threads = page_tables = 0
+        for pid in [self._pid, *_descendants(self._pid)]:
+            with contextlib.suppress(OSError, ValueError):
+                facts = _status_of(pid)
+                threads += facts.get("Threads", 0)
+                page_tables += facts.get("VmPTE", 0) * 1024
+        if threads:
+            self.peak_threads = max(self.peak_threads or 0, threads)
+        if page_tables:
+            self.page_table_bytes = max(self.page_table_bytes or 0, page_tables)
+
+
+def _pidfd(pid: int) -> int | None:
+    """Return a descriptor that becomes readable when the process ends, where the kernel has them."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def _sleep(seconds: float, watching: int | None) -> None:
+    if watching is None:
+        time.sleep(seconds)
+    else:
+        select.select([watching], [], [], seconds)
+
+
+def _status_of(pid: int) -> dict[str, int]:
+    """Return the numbers of ``/proc/PID/status``; sizes are in kB there."""
+    pairs = (line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
+    return {name: int(text.split()[0]) for name, text in pairs if text.split() and text.split()[0].isdigit()}
+
+
+def _io_of(pid: int) -> dict[str, int] | None:
+    """Return what a process that ended and was not reaped yet read and wrote, with its reaped children."""
+    try:
+        pairs = (line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+        return {name: int(value) for name, value in pairs}
+    except (OSError, ValueError):
+        return None
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of whatever a child leaves behind, so that it can be ended."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _descendants(pid: int) -> list[int]:
+    """Return the processes below one, nearest first."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        children: list[int] = []
+        with contextlib.suppress(OSError):
+            for task in os.scandir(f"/proc/{parent}/task"):
+                with contextlib.suppress(OSError):
+                    text = Path(task.path, "children").read_text()
+                    children += [int(word) for word in text.split()]
+        found += children
+        waiting += children
+    return found
+
+
+def end_family(pid: int | None) -> None:
+    """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind."""
+    mine = os.getpid()
+
+    def family() -> list[int]:
+        below = _descendants(mine if pid is None else pid)
+        alive = [other for other in [*below, *([pid] if pid else [])] if not _ended(other)]
+        return [other for other in alive if other != mine]
+
+    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
+        for other in family():
+            _send(other, number)
+        until = time.monotonic() + patience_s
+        while family() and time.monotonic() < until:
+            time.sleep(0.01)
+    if pid is None:
+        _reap()
+
+
+def _ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def cpu_seconds() -> float:
+    """Return the processor time that this process's ended children have used so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
