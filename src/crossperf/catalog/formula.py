@@ -1,4 +1,4 @@
-"""How a tool's raw events become one counter: formulas as text, for the page that shows them and the code that applies them.
+"""How a tool's raw events become one counter: formulas as text, to be shown and to be applied.
 
 A formula is written in the tool's own names, with a blank on both sides of every operator, since names of
 events hold dashes and dots themselves: ``L1-dcache-load-misses / ( L1-dcache-loads - L1-dcache-load-misses )``.
@@ -17,7 +17,7 @@ from functools import cached_property
 Events = Mapping[str, float | None]
 
 
-class Undefined(Exception):
+class UndefinedError(Exception):
     """A formula has no value for these events; the text says why."""
 
 
@@ -52,19 +52,19 @@ class Formula:
         return frozenset(token.removesuffix("?") for token in self._tokens if _is_event(token) and token.endswith("?"))
 
     def value(self, events: Events) -> float:
-        """Return the counter, or raise `Undefined` with the reason."""
+        """Return the counter, or raise `UndefinedError` with the reason."""
         lacking = [name for name in self.events if events.get(name) is None and not self._may_lack(name, events)]
         if lacking or not any(name in events for name in self.events):
-            raise Undefined(f"{', '.join(lacking or self.events)} was not counted")
+            raise UndefinedError(f"{', '.join(lacking or self.events)} was not counted")
         negative = [name for name in self.events if (events.get(name) or 0.0) < 0]
         if negative:
-            raise Undefined(f"{', '.join(negative)} is negative, as events that share a register can turn out")
+            raise UndefinedError(f"{', '.join(negative)} is negative, as events that share a register can turn out")
         tokens = iter([*self._tokens, ""])
         value = _Sum(tokens, events).value
         if not math.isfinite(value):
-            raise Undefined(f"{self.text} is not finite")
+            raise UndefinedError(f"{self.text} is not finite")
         if value < 0:
-            raise Undefined(f"{self.text} is negative")
+            raise UndefinedError(f"{self.text} is negative")
         return value
 
     def _may_lack(self, name: str, events: Events) -> bool:
@@ -99,13 +99,13 @@ class _Sum:
                 continue
             divisor = self._atom()
             if divisor == 0.0:
-                raise Undefined("it would divide by 0")
+                raise UndefinedError("it would divide by 0")
             value /= divisor
         return value
 
     def _atom(self) -> float:
         token = self._take()
-        if token == "(":
+        if token == "(":  # noqa: S105
             value = self._sum()
             if self._take() != ")":
                 raise ValueError("a formula lacks a closing bracket")
@@ -148,6 +148,6 @@ def derive(events: Events, formulas: Iterable[Formula]) -> dict[str, Derived]:
             continue
         try:
             found[formula.counter] = Derived(formula.value(events), formula)
-        except Undefined as reason:
+        except UndefinedError as reason:
             found.setdefault(formula.counter, Derived(None, formula, str(reason)))
     return found

@@ -127,7 +127,7 @@ class Input:
     def open(self) -> Iterator[tuple[int, Callable[[], None]]]:
         """Yield a descriptor for a child's standard input, and what to call once the child holds it."""
         if self._closed():
-            with open(os.devnull, "rb") as nothing:
+            with Path(os.devnull).open("rb") as nothing:
                 yield nothing.fileno(), lambda: None
         elif os.isatty(0):
             yield 0, lambda: None
@@ -148,7 +148,7 @@ class Input:
         return False
 
     def _live(self) -> Iterator[tuple[int, Callable[[], None]]]:
-        self.kept = tempfile.TemporaryFile()
+        self.kept = tempfile.TemporaryFile()  # noqa: SIM115 - the later executions read it
         reader, writer = os.pipe()
         wake_reader, wake_writer = os.pipe()
         copier = threading.Thread(target=self._copy, args=(writer, wake_reader), daemon=True)
