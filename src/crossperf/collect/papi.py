@@ -1,0 +1,428 @@
+"""PAPI: counts a command's events through libpapi, and reads what its high-level API wrote.
+
+The files are ``papi_hl_output/rank_N.json``, one per process. PAPI 7 keeps each execution of a region with
+the region around it; PAPI 6.0 keeps one entry per region name, without its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crossperf.catalog import FORMULAS
+from crossperf.collect import libpapi
+from crossperf.collect.measurement import Measurement
+from crossperf.collect.process import Execution, Runner
+from crossperf.errors import CollectError, ProfileFileError, some_of
+from crossperf.records import OK
+
+#: The major version of PAPI up to which the layout of the files was looked at.
+_NEWEST = 7
+_OUTERMOST = "-1"
+#: What a region holds besides events; its cycles are those of the time-stamp counter, not the processor's own.
+_TIMES = ("cycles", "real_time_nsec")
+_LABELS = ("name", "parent_region_id", "region_count")
+#: Facts of a file's head under the names that a run keeps them by.
+_HEAD = {
+    "cpu_info": "cpu_model",
+    "max_cpu_rate_mhz": "cpu_max_mhz",
+    "min_cpu_rate_mhz": "cpu_min_mhz",
+    "cpu in mhz": "cpu_max_mhz",
+}
+
+#: The strictest setting of the kernel under which a user may count their own processes.
+_PARANOID = 2
+# The command starts as a shell that stops itself; once its counters are set it goes on as the command.
+_STOPPED = ("/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh")
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+def reads(path: Path) -> bool:
+    """Return whether this is a file of PAPI's high-level API, a folder of them, or a folder of such folders."""
+    try:
+        files = [file for folder in _folders(path) for file in folder[:1]]
+        return bool(files) and all(_looks_right(file) for file in files)
+    except OSError:
+        return False
+
+
+def read(path: Path) -> list[Measurement]:
+    """Return one measurement per folder ``papi_hl_output``: all ranks, threads and regions of one execution."""
+    try:
+        folders = _folders(path)
+    except OSError as error:
+        raise ProfileFileError(f"{path}: cannot be read ({error.strerror}). Check the path.", path=str(path)) from error
+    if not folders:
+        raise ProfileFileError(
+            f"{path}: no file rank_*.json in it, expected what PAPI's high-level API writes. "
+            "Give the folder papi_hl_output of a run.",
+            path=str(path),
+        )
+    return [_measurement([_read_rank(file) for file in files]) for files in folders]
+
+
+def _folders(path: Path) -> list[list[Path]]:
+    """Return the files of each execution found at a path."""
+    if path.is_file():
+        return [[path]]
+    if not path.is_dir():
+        raise FileNotFoundError(2, "no such file or folder")
+    files = sorted(file for file in path.glob("rank_*") if file.is_file())
+    if files:
+        return [files]
+    folders = sorted(path.glob("papi_hl_output*"))
+    inside = [sorted(file for file in folder.glob("rank_*") if file.is_file()) for folder in folders]
+    return [files for files in inside if files]
+
+
+def _looks_right(file: Path) -> bool:
+    with file.open("rb") as opened:
+        head = opened.read(2000).lstrip()
+    return head.startswith(b"{") and (b'"papi_version"' in head or b'"cpu in mhz"' in head)
+
+
+@dataclass(frozen=True)
+class _Region:
+    """One region of one thread: how often it was executed, and what was counted in it."""
+
+    thread: str
+    name: str
+    count: int
+    outermost: bool
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Rank:
+    """One file: one process."""
+
+    file: Path
+    version: str | None
+    head: Mapping[str, Any]
+    instant: frozenset[str]
+    regions: Sequence[_Region]
+
+    @property
+    def flat(self) -> bool:
+        """Whether the file, of PAPI 6.0, does not tell which regions lie inside others."""
+        return self.version is None
+
+
+def _read_rank(file: Path) -> _Rank:
+    document = _json(file)
+    try:
+        threads = document["threads"]
+        regions = list(_flat_regions(threads) if isinstance(threads, list) else _nested_regions(threads))
+        definitions = document.get("event_definitions", {})
+        instant = frozenset(name for name, facts in definitions.items() if facts.get("type") == "instant")
+        version = None if isinstance(threads, list) else str(document["papi_version"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        version = document.get("papi_version", "unknown")
+        raise ProfileFileError(
+            f"{file}: this layout (PAPI version {version}) is not the one that PAPI 6.0 or 7 writes "
+            f"({type(error).__name__}: {error}). Name its PAPI version in a report to crossperf.",
+            path=str(file),
+        ) from error
+    if not regions:
+        raise ProfileFileError(
+            f"{file}: holds no regions. Put PAPI_hl_region_begin and PAPI_hl_region_end into the program.",
+            path=str(file),
+        )
+    return _Rank(file, version, document, instant, regions)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ProfileFileError(f"{file}: cannot be read ({error.strerror}).", path=str(file)) from error
+    except UnicodeDecodeError as error:
+        raise _broken(file, "it is not text") from error
+    try:
+        document = _parsed(text)
+    except (ValueError, RecursionError) as error:
+        raise _broken(file, str(error) or "nested too deeply") from error
+    if not isinstance(document, dict):
+        raise _broken(file, f"found a {type(document).__name__}, expected an object")
+    return document
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # PAPI leaves a comma behind where the last of its threads marked no region.
+        return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
+
+
+def _broken(file: Path, why: str) -> ProfileFileError:
+    return ProfileFileError(
+        f"{file}: is not whole JSON ({why}). PAPI writes it when the program ends: run the program to its end again.",
+        path=str(file),
+    )
+
+
+def _nested_regions(threads: Mapping[str, Any]) -> Iterator[_Region]:
+    """Yield the regions of PAPI 7: one entry per execution, with the region around it."""
+    for thread, facts in threads.items():
+        for region in facts["regions"].values():
+            outermost = str(region["parent_region_id"]) == _OUTERMOST
+            yield _Region(thread, region["name"], 1, outermost, _values(region))
+
+
+def _flat_regions(threads: Sequence[Any]) -> Iterator[_Region]:
+    """Yield the regions of PAPI 6.0: one entry per name."""
+    for thread in threads:
+        for entry in thread["regions"]:
+            for name, region in entry.items():
+                yield _Region(str(thread["id"]), name, int(region["region_count"]), True, _values(region))
+
+
+def _values(region: Mapping[str, Any]) -> dict[str, float]:
+    """Return a region's numbers; one that was read in between is an object with the whole and the readings."""
+    values = {}
+    for name, value in region.items():
+        if name in _LABELS:
+            continue
+        if isinstance(value, Mapping):
+            value = value["region_value"] if "region_value" in value else value["total"]
+        values[name] = float(value)
+    return values
+
+
+def _measurement(ranks: Sequence[_Rank]) -> Measurement:
+    outer = [(rank, region) for rank in ranks for region in rank.regions if region.outermost]
+    names = dict.fromkeys(name for _, region in outer for name in region.values if name not in _TIMES)
+    instant = frozenset[str]().union(*(rank.instant for rank in ranks))
+    events: dict[str, float | None] = {}
+    notes: list[str] = []
+    for name in names:
+        lacking = sorted({rank.file.name for rank, region in outer if name not in region.values})
+        if name in instant:
+            notes.append(f"{name} is a reading at the end of a region, not a count; it was left out")
+        elif lacking:
+            events[name] = None
+            notes.append(f"{name} was not counted in {some_of(lacking)}")
+        else:
+            events[name] = sum(region.values[name] for _, region in outer)
+    executed: Counter[str] = Counter()
+    for rank in ranks:
+        for region in rank.regions:
+            executed[region.name] += region.count
+    head = ranks[0].head
+    facts: dict[str, Any] = {name: _number(head[key]) for key, name in _HEAD.items() if key in head}
+    facts |= {
+        "ranks": len(ranks),
+        "threads": max(len({region.thread for region in rank.regions}) for rank in ranks),
+        "region_count": sum(executed.values()),
+        "regions": dict(executed),
+        "reference_cycles": _longest(ranks, "cycles"),
+    }
+    nanoseconds = _longest(ranks, "real_time_nsec")
+    return Measurement(
+        tool="papi",
+        events=events,
+        version=ranks[0].version,
+        runtime_s=None if nanoseconds is None else nanoseconds / 1e9,
+        notes=tuple(notes + _doubts(ranks)),
+        facts=facts,
+    )
+
+
+def _doubts(ranks: Sequence[_Rank]) -> list[str]:
+    """Return what the layout of these files leaves open."""
+    doubts = []
+    versions = sorted({rank.version or "6.0" for rank in ranks})
+    if len(versions) > 1:
+        doubts.append(f"the ranks were written by different versions of PAPI: {', '.join(versions)}")
+    newer = [text for text in versions if not text.split(".")[0].isdigit() or int(text.split(".")[0]) > _NEWEST]
+    if newer:
+        doubts.append(f"written by PAPI {newer[0]}, newer than the versions this reader was tried with")
+    if any(rank.flat for rank in ranks):
+        doubts.append("PAPI 6.0 keeps no seconds, so that the run has no runtime")
+        crowded = any(len(names) > 1 for rank in ranks for names in _names_by_thread(rank).values())
+        if crowded:
+            doubts.append(
+                "PAPI 6.0 does not tell whether regions lie inside others; all were added up, and where they do, "
+                "events are counted twice: mark one region around the whole program"
+            )
+    return doubts
+
+
+def _names_by_thread(rank: _Rank) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for region in rank.regions:
+        names.setdefault(region.thread, set()).add(region.name)
+    return names
+
+
+def _longest(ranks: Sequence[_Rank], name: str) -> float | None:
+    """Return the most that a thread spent in its outermost regions; the one that waits for the others, as a rule."""
+    spent: dict[tuple[Path, str], float] = {}
+    for rank in ranks:
+        for region in rank.regions:
+            if region.outermost and name in region.values:
+                of_thread = (rank.file, region.thread)
+                spent[of_thread] = spent.get(of_thread, 0.0) + region.values[name]
+    return max(spent.values()) if spent else None
+
+
+def _number(text: Any) -> Any:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return text
+
+
+# --- back end ---------------------------------------------------------------------------------------------
+
+
+def catalog_events() -> tuple[str, ...]:
+    """Return the events that the catalog's formulas for PAPI read."""
+    return tuple(dict.fromkeys(name for formula in FORMULAS if formula.tool == "papi" for name in formula.events))
+
+
+@dataclass
+class PapiBackend:
+    """Counts the events of a command, its threads and its children through libpapi.
+
+    Events that the processor cannot count together are counted in further executions of the command.
+
+    Parameters
+    ----------
+    events
+        Preset or native events by PAPI's names; ``None``: those of the catalog's formulas.
+    kernel
+        Count what the kernel does for the command as well; by default user mode alone, as PAPI's own tools.
+    """
+
+    events: Sequence[str] | None = None
+    kernel: bool = False
+    name: str = field(default="papi", init=False)
+
+    def why_not(self) -> str | None:
+        """Return why PAPI cannot count here, or ``None`` if it can."""
+        try:
+            library = libpapi.load()
+        except libpapi.LibraryMissingError as error:
+            return f"{error}; install it, on Debian and Ubuntu with: apt-get install papi-tools"
+        try:
+            libpapi.EventSet(library, attach_to=os.getpid(), kernel=self.kernel).close()
+            groups, refused = libpapi.group(library, self._wanted(), self.kernel)
+        except libpapi.PapiCallError as error:
+            return _no_counters(str(error))
+        if not groups:
+            return _no_counters(", ".join(f"{name}: {why}" for name, why in list(refused.items())[:1]))
+        return None
+
+    def _wanted(self) -> list[str]:
+        return list(dict.fromkeys(catalog_events() if self.events is None else self.events))
+
+    def count(self, command: Sequence[str], runner: Runner) -> Measurement:
+        """Execute a command once per group of events, and return all counts."""
+        why_not = self.why_not()
+        if why_not:
+            raise CollectError(f"papi cannot count here: {why_not}")
+        library = libpapi.load()
+        groups, refused = libpapi.group(library, self._wanted(), self.kernel)
+        events: dict[str, float | None] = dict.fromkeys(self._wanted())
+        executions: list[Execution] = []
+        for together in groups:
+            execution, counts = _execute(library, together, command, runner, self.kernel)
+            executions.append(execution)
+            events |= counts
+            if execution.status != OK or runner.interrupted:
+                break
+        return Measurement(
+            tool="papi",
+            events=self._without_optional(events, refused),
+            version=library.version,
+            command=(*_STOPPED, *command),
+            runtime_s=executions[0].wall_s,
+            notes=tuple(_notes(groups, refused, executions)),
+            facts=_facts(executions),
+        )
+
+    def _without_optional(
+        self, events: Mapping[str, float | None], refused: Mapping[str, str]
+    ) -> dict[str, float | None]:
+        """Leave out what this processor lacks and every formula can do without: absent counts as 0 there."""
+        formulas = [formula for formula in FORMULAS if formula.tool == "papi"]
+        spare = {name for formula in formulas for name in formula.optional}
+        spare -= {name for formula in formulas for name in formula.events if name not in formula.optional}
+        return {name: count for name, count in events.items() if not (name in refused and name in spare)}
+
+
+def _no_counters(why: str) -> str:
+    paranoid = _paranoid()
+    if paranoid > _PARANOID and os.geteuid() != 0:
+        return (
+            f"the kernel lets only root count (perf_event_paranoid is {paranoid}); "
+            f"ask an administrator for: sysctl kernel.perf_event_paranoid={_PARANOID}"
+        )
+    return (
+        f"this machine shows PAPI no hardware counters ({why}), as most virtual machines do not; "
+        "use the back end valgrind, or another machine"
+    )
+
+
+def _paranoid() -> int:
+    try:
+        return int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _execute(
+    library: libpapi.Library, together: Sequence[str], command: Sequence[str], runner: Runner, kernel: bool
+) -> tuple[Execution, dict[str, float]]:
+    """Run a command with a group of events attached before its first instruction."""
+    attached: list[libpapi.EventSet] = []
+    failed: list[libpapi.PapiCallError] = []
+
+    def attach(pid: int) -> None:
+        stopped = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if stopped is None or stopped.si_code != os.CLD_STOPPED:
+            return
+        try:
+            attached.append(libpapi.EventSet(library, attach_to=pid, kernel=kernel))
+            for event in together:
+                attached[0].add(event)
+            attached[0].start()
+            os.kill(pid, signal.SIGCONT)
+        except libpapi.PapiCallError as error:  # the child must not stay behind, stopped
+            failed.append(error)
+            os.kill(pid, signal.SIGKILL)
+
+    try:
+        execution = runner.execute([*_STOPPED, *command], quiet=True, on_start=attach)
+        if failed:
+            raise CollectError(f"papi cannot count {command[0]}: {failed[0]}.") from failed[0]
+        return execution, attached[0].stop() if attached else {}
+    finally:
+        for events in attached:
+            events.close()
+
+
+def _notes(groups: Sequence[Sequence[str]], refused: Mapping[str, str], executions: Sequence[Execution]) -> list[str]:
+    notes = [f"{name} was not counted: PAPI says {why!r}" for name, why in refused.items()]
+    if len(executions) < len(groups):
+        lost = [name for together in groups[len(executions) :] for name in together]
+        notes.append(f"{some_of(lost)} were not counted, since the execution before them did not end well")
+    if len(executions) > 1:
+        notes.append(f"counted over {len(executions)} executions, since the processor cannot count all events at once")
+    return notes
+
+
+def _facts(executions: Sequence[Execution]) -> dict[str, Any]:
+    bad = [execution.status for execution in executions if execution.status != OK]
+    return {"papi_executions": len(executions)} | ({"status": bad[0]} if bad else {})
