@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crossperf.catalog.counters import COUNTERS, Counter, Group
-from crossperf.catalog.cpu import CPU_FORMULAS
+from crossperf.catalog.cpu import CPU_FORMULAS, canonical
 from crossperf.catalog.formula import Derived, Events, Formula, derive
 from crossperf.catalog.gpu import GPU_FORMULAS
 
@@ -11,4 +11,4 @@ from crossperf.catalog.gpu import GPU_FORMULAS
 #: before simulation.
 FORMULAS: tuple[Formula, ...] = (*GPU_FORMULAS, *CPU_FORMULAS)
 
-__all__ = ["COUNTERS", "FORMULAS", "Counter", "Derived", "Events", "Formula", "Group", "derive"]
+__all__ = ["COUNTERS", "FORMULAS", "Counter", "Derived", "Events", "Formula", "Group", "canonical", "derive"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crossperf.catalog import FORMULAS, Derived, derive
+from crossperf.catalog import FORMULAS, canonical, derive
 from crossperf.records import COLUMNS, OK, Run
 
 
@@ -44,10 +44,6 @@ class Measurement:
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def derived(self) -> dict[str, Derived]:
-        """Return the counters that the catalog's formulas give for these events."""
-        return derive(self.events, FORMULAS)
-
 
 @dataclass(frozen=True)
 class Counted:
@@ -59,20 +55,33 @@ class Counted:
 
 
 def counted(measurements: Sequence[Measurement]) -> Counted:
-    """Return the counters of a run; where two measurements know one, the first of them is believed."""
+    """Return the counters of a run from all that was measured.
+
+    Where two tools know a counter, the catalog's order decides; of two measurements with the same event
+    the first is believed.
+    """
+    events: dict[str, float | None] = {}
+    tool_of: dict[str, str] = {}
     values: dict[str, float] = {}
     measured_by: dict[str, str] = {}
-    missing: dict[str, str] = {}
     for measurement in measurements:
         for name, value in measurement.counters.items():
             if value is not None and name not in values:
                 values[name], measured_by[name] = value, measurement.tool
-        for name, found in measurement.derived().items():
-            if found.value is None:
-                missing.setdefault(name, f"{measurement.tool}: {found.reason}")
-            elif name not in values:
-                values[name], measured_by[name] = found.value, measurement.tool
-    return Counted(values, measured_by, {name: why for name, why in missing.items() if name not in values})
+        for event, value in measurement.events.items():
+            name = canonical(event)
+            if events.get(name) is None:
+                events[name], tool_of[name] = value, measurement.tool
+    missing: dict[str, str] = {}
+    for name, found in derive(events, FORMULAS).items():
+        tool = next(tool_of[event] for event in found.formula.events if event in tool_of)
+        if name in values:
+            continue
+        if found.value is None:
+            missing[name] = f"{tool}: {found.reason}"
+        else:
+            values[name], measured_by[name] = found.value, tool
+    return Counted(values, measured_by, missing)
 
 
 def to_run(measurements: Sequence[Measurement], **columns: Any) -> Run:

@@ -1,0 +1,352 @@
+"""Sorts executed instructions into integer, floating point, memory and control, and finds the independent ones.
+
+Each distinct instruction is decoded once. An instruction that loads and adds counts as memory and as
+integer, as a processor's own counters count it, so the shares may add up to more than one; moves between
+registers, shuffles and no-ops are in none.
+
+An instruction is independent if it reads no register (flags included) that an earlier instruction of its
+basic block wrote. A block ends at a jump, call or return, at a gap, and where the number of executions
+changes. The stack pointer is left out, since processors rename it apart, and so are the operands of zeroing
+idioms such as ``xor eax, eax``.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import IO, Any, NamedTuple
+
+from crossperf.errors import MissingDependencyError
+
+INT, FLOAT, MEMORY, CONTROL = 1, 2, 4, 8
+_KINDS = {"int": INT, "float": FLOAT, "memory": MEMORY, "control": CONTROL}
+#: The longest instruction of any architecture here.
+_LONGEST = 15
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How many executed instructions are of each kind.
+
+    >>> (Mix({"int": 2}, 3, 1, 0) + Mix({"int": 1}, 2, 1, 1)).kinds
+    {'int': 3}
+    """
+
+    kinds: Mapping[str, int]
+    classified: int
+    independent: int
+    unknown: int
+
+    def __add__(self, other: Mix) -> Mix:
+        kinds = {name: self.kinds.get(name, 0) + other.kinds.get(name, 0) for name in {**self.kinds, **other.kinds}}
+        return Mix(
+            kinds,
+            self.classified + other.classified,
+            self.independent + other.independent,
+            self.unknown + other.unknown,
+        )
+
+
+NOTHING = Mix(dict.fromkeys(_KINDS, 0), 0, 0, 0)
+
+
+class Decoded(NamedTuple):
+    """What matters of an instruction: its kind, and the registers it reads and writes as bits."""
+
+    kind: int
+    reads: int
+    writes: int
+    size: int
+
+
+def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
+    """Return the mix of the instructions executed in each object file, keyed by address."""
+    total = NOTHING
+    for path, counts in executions.items():
+        code = Code.of(path)
+        total += Mix({}, 0, 0, sum(counts.values())) if code is None else mix_of_code(counts, code)
+    return total
+
+
+def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
+    """Return the mix of the executed addresses of one object."""
+    by_kind = [0] * 16
+    independent = unknown = written = 0
+    expected, last_count = -1, -1
+    addresses = sorted(counts)
+    decode = code.decode
+    for address, after in zip(addresses, [*addresses[1:], addresses[-1] + _LONGEST], strict=True):
+        count = counts[address]
+        # Cut at the next executed address, equal instructions are equal bytes, which are decoded once.
+        decoded = decode(address, after - address if after - address < _LONGEST else _LONGEST)
+        if decoded is None:
+            unknown += count
+            expected = -1
+            continue
+        if address != expected or count != last_count:
+            written = 0
+        by_kind[decoded.kind] += count
+        if not decoded.reads & written:
+            independent += count
+        written |= decoded.writes
+        expected = -1 if decoded.kind & CONTROL else address + decoded.size
+        last_count = count
+    kinds = {name: sum(by_kind[kind] for kind in range(16) if kind & bit) for name, bit in _KINDS.items()}
+    return Mix(kinds, sum(by_kind), independent, unknown)
+
+
+class Code:
+    """The executable bytes of one object file, and the decoder for its architecture."""
+
+    def __init__(self, segments: list[tuple[int, bytes]], decoder: Decoder) -> None:
+        self._segments = segments
+        self._decoder = decoder
+        self._start, self._data, self._n_bytes = 0, b"", 0
+
+    @classmethod
+    def of(cls, path: str) -> Code | None:
+        """Return the code of an ELF file; ``None`` for code that no file holds, such as a just-in-time compiler's."""
+        try:
+            with open(path, "rb") as file:  # noqa: PTH123 - a path as valgrind wrote it
+                return cls(*_elf(file))
+        except (OSError, struct.error, KeyError):
+            return None
+
+    def decode(self, address: int, n_bytes: int) -> Decoded | None:
+        """Return what the instruction at an address does; ``None`` where there is none."""
+        offset = address - self._start
+        if not 0 <= offset < self._n_bytes:
+            if not self._go_to(address):
+                return None
+            offset = address - self._start
+        return self._decoder(self._data[offset : offset + n_bytes])
+
+    def _go_to(self, address: int) -> bool:
+        for start, data in self._segments:
+            if start <= address < start + len(data):
+                self._start, self._data, self._n_bytes = start, data, len(data)
+                return True
+        return False
+
+
+#: What an ELF file calls the machines whose instructions can be sorted.
+_MACHINES = {3: "x86", 62: "x86-64", 183: "aarch64"}
+
+
+def _elf(file: IO[bytes]) -> tuple[list[tuple[int, bytes]], Decoder]:
+    """Return the executable segments of an ELF file, each with its address, and what decodes them.
+
+    Only the program headers are read, from the layout in elf(5); a whole ELF library costs more time here
+    than the decoding.
+    """
+    head = file.read(64)
+    if head[:4] != b"\x7fELF" or head[5] != 1:
+        raise KeyError("no little-endian ELF file")
+    wide = head[4] == 2
+    (machine,) = struct.unpack_from("<H", head, 18)
+    (table,) = struct.unpack_from("<Q" if wide else "<I", head, 32 if wide else 28)
+    entry_size, n_entries = struct.unpack_from("<HH", head, 54 if wide else 42)
+    segments = []
+    for number in range(n_entries):
+        file.seek(table + number * entry_size)
+        entry = file.read(entry_size)
+        if wide:
+            kind, flags, offset, address, _, n_bytes = struct.unpack_from("<IIQQQQ", entry)
+        else:
+            kind, offset, address, _, n_bytes, _, flags = struct.unpack_from("<IIIIIII", entry)
+        if kind == 1 and flags & 1:
+            file.seek(offset)
+            segments.append((address, file.read(n_bytes)))
+    return segments, decoder(_MACHINES[machine])
+
+
+@cache
+def decoder(machine: str) -> Decoder:
+    """Return what decodes one instruction of ``x86-64``, ``x86`` or ``aarch64``."""
+    try:
+        import capstone
+    except ImportError as error:
+        raise MissingDependencyError(
+            "sorting instructions needs capstone: pip install 'crossperf[valgrind]'", package="capstone"
+        ) from error
+    if machine == "aarch64":
+        arm64 = getattr(capstone, "CS_ARCH_AARCH64", None) or capstone.CS_ARCH_ARM64
+        return Decoder(capstone.Cs(arm64, capstone.CS_MODE_ARM), kind_on_arm64, bytes)
+    mode = capstone.CS_MODE_64 if machine == "x86-64" else capstone.CS_MODE_32
+    return Decoder(capstone.Cs(capstone.CS_ARCH_X86, mode), kind_on_x86, _without_target)
+
+
+def _without_target(code: bytes) -> bytes:
+    """Return the bytes of an x86 instruction, those of a direct jump or call without how far it goes.
+
+    A fifth of a program jumps, each time to somewhere else; the distance changes nothing here.
+    """
+    first = code[0] if code else 0
+    if first in (0xE8, 0xE9, 0xEB) or 0x70 <= first <= 0x7F:
+        return code[:1]
+    if first == 0x0F and code[1:2] and 0x80 <= code[1] <= 0x8F:
+        return code[:2]
+    return code
+
+
+_NUMBER = re.compile(r"\b(0x[0-9a-f]+|\d+)\b")
+
+
+class Decoder:
+    """Decodes each distinct byte string once, and looks into each distinct shape of an instruction once.
+
+    A shape is the instruction's text with its numbers left out; capstone's full detail, which costs twenty
+    times the text, is the same for all of a shape.
+    """
+
+    def __init__(self, engine: Any, kind_of: Callable[[str, str], int], essence: Callable[[bytes], bytes]) -> None:
+        self._engine = engine
+        self._essence = essence
+        self._kind_of = kind_of
+        self._by_bytes: dict[bytes, Decoded | None] = {}
+        self._by_shape: dict[tuple[str, str], tuple[int, int, int]] = {}
+
+    def __call__(self, code: bytes) -> Decoded | None:
+        """Return what the first instruction of some bytes does, or ``None`` where they are no instruction."""
+        known = self._by_bytes.get(code)
+        if known is None:
+            essence = self._essence(code)
+            known = self._by_bytes.get(essence) or self._decode(code)
+            self._by_bytes[code] = self._by_bytes[essence] = known
+        return known
+
+    def _decode(self, code: bytes) -> Decoded | None:
+        for _, size, mnemonic, operands in self._engine.disasm_lite(code, 0, 1):
+            shape = (mnemonic, _NUMBER.sub("#", operands))
+            if shape not in self._by_shape:
+                self._by_shape[shape] = self._look_into(code, mnemonic, operands)
+            return Decoded(*self._by_shape[shape], size)
+        return None
+
+    def _look_into(self, code: bytes, mnemonic: str, operands: str) -> tuple[int, int, int]:
+        """Return kind, registers read and registers written."""
+        self._engine.detail = True
+        try:
+            instruction = next(self._engine.disasm(code, 0, 1))
+            read, written = instruction.regs_access()
+            reads, writes = (_bits(map(instruction.reg_name, registers)) for registers in (read, written))
+        finally:
+            self._engine.detail = False
+        return self._kind_of(mnemonic, operands), 0 if _zeroes(mnemonic, operands) else reads, writes
+
+
+def _zeroes(mnemonic: str, operands: str) -> bool:
+    """Tell an idiom that sets a register to zero whatever it held."""
+    registers = operands.split(", ")
+    idiom = re.fullmatch(r"v?(xor|sub|pxor|xorp[sd]|psub[bwdq])[dq]?", mnemonic)
+    return bool(idiom) and "[" not in operands and len(set(registers[-2:])) == 1
+
+
+_WHOLE_ON_X86 = {
+    **{part: f"{letter}x" for letter in "abcd" for part in (f"{letter}l", f"{letter}h", f"{letter}x")},
+    **{part: name for name in ("si", "di", "bp") for part in (name, f"{name}l")},
+}
+_IGNORED = re.compile(r"[re]?sp|spl|w?sp|[re]?ip|pc|[cdefgs]s|wzr|xzr|mxcsr|fpsw|fpcw|")
+#: Each whole register that was met, in the order of its bit.
+_MET: dict[str, int] = {}
+
+
+def _whole(name: str) -> str:
+    """Return the name of the register of which one is a part.
+
+    >>> [_whole(name) for name in ("eax", "al", "r9d", "xmm3", "zmm3", "w7", "d5")]
+    ['ax', 'ax', 'r9', 'v3', 'v3', 'x7', 'v5']
+    """
+    if match := re.fullmatch(r"(r\d+)[bwd]?", name):
+        return match[1]
+    if match := re.fullmatch(r"[xyz]mm(\d+)|[vqdshb](\d+)", name):
+        return "v" + (match[1] or match[2])
+    if match := re.fullmatch(r"[wx](\d+)", name):
+        return "x" + match[1]
+    short = name[1:] if len(name) == 3 and name[0] in "re" else name
+    return _WHOLE_ON_X86.get(short, short)
+
+
+@cache
+def _bit(name: str) -> int:
+    return 0 if _IGNORED.fullmatch(name) else 1 << _MET.setdefault(_whole(name), len(_MET))
+
+
+def _bits(names: Iterable[str]) -> int:
+    bits = 0
+    for name in names:
+        bits |= _bit(name)
+    return bits
+
+
+_X86_CONTROL = re.compile(r"j\w+|l?call|l?jmp|ret[fnq]?|iret\w*|loop\w*|syscall|sysenter|int3?|xbegin")
+_X86_FLOAT = re.compile(
+    r"v?(add|sub|mul|div|sqrt|min|max|rcp\d*|rsqrt\d*|cmp\w*|hadd|hsub|addsub|dp|round|rndscale|reduce|range|scalef|"
+    r"getexp|getmant|fixupimm|u?comi|fn?m(add|sub|addsub|subadd)\d*)[sp][shd]"
+    r"|v?cvt\w+"
+    r"|f(i?(add|sub|mul|div)(r?p?)|subr|divr|sqrt|abs|chs|i?comp?p?|comi?p?|ucom\w*|tst|rndint|scale|prem1?|sin|cos|"
+    r"sincos|ptan|patan|2xm1|yl2x|yl2xp1|xtract)"
+)
+_X86_INT = re.compile(
+    r"add|sub|adc|sbb|inc|dec|neg|i?mul|i?div|and|or|xor|not|sh[lr]|s[ah][lr]|ro[lr]|rc[lr]|sh[lr]d|cmp|test|lea|"
+    r"bt[csr]?|bs[fr]|bswap|popcnt|[lt]zcnt|set\w+|cdq|cqo|cdqe|cwde|cbw|cwd|andn|bextr|bls(i|r|msk)|bzhi|pdep|pext|mulx|"
+    r"rorx|sarx|sh[lr]x|ad[co]x|crc32|xadd|cmpxchg\w*|scas[bwdq]|cmps[bwdq]|"
+    r"v?p(h?add|h?sub|mul|madd|avg|abs|min|max|cmp|and|andn|or|xor|sll|srl|sra|rol|ror|sad|sign|ternlog|test|popcnt|"
+    r"lzcnt|conflict|dpbusd|dpwssd)\w*|k(and|andn|or|xor|xnor|not|add|shiftl|shiftr|test|ortest)[bwdq]"
+)
+#: They touch memory without an operand that says so.
+_X86_STACK = re.compile(r"push\w*|pop[fa]?[dq]?|l?call|ret[fnq]?|leave|enter")
+#: They have an operand that looks like memory and touch none.
+_X86_NO_ACCESS = re.compile(r"lea|nop\w*|prefetch\w*|clflush\w*|endbr\d+")
+_PREFIXES = re.compile(r"(lock|rep[nz]?[ez]?|notrack|bnd|data16|xacquire|xrelease) ")
+
+
+@cache
+def _x86_mnemonic(mnemonic: str) -> int:
+    name = mnemonic
+    while match := _PREFIXES.match(name):
+        name = name[match.end() :]
+    kind = CONTROL if _X86_CONTROL.fullmatch(name) else 0
+    kind |= FLOAT if _X86_FLOAT.fullmatch(name) else INT if _X86_INT.fullmatch(name) else 0
+    return kind | (MEMORY if _X86_STACK.fullmatch(name) else 0)
+
+
+def kind_on_x86(mnemonic: str, operands: str) -> int:
+    """Return the kinds of an instruction as bits.
+
+    >>> kind_on_x86("add", "rax, qword ptr [rbx]") == INT | MEMORY
+    True
+    >>> kind_on_x86("mulsd", "xmm0, xmm1") == FLOAT, kind_on_x86("mov", "rax, rbx") == 0
+    (True, True)
+    """
+    kind = _x86_mnemonic(mnemonic)
+    if "[" in operands and not _X86_NO_ACCESS.fullmatch(mnemonic):
+        kind |= MEMORY
+    # One name, two instructions: comparing doubles, and comparing strings of words.
+    if kind & FLOAT and mnemonic.endswith("cmpsd") and "mm" not in operands:
+        kind = kind & ~FLOAT | INT
+    return kind
+
+
+_ARM_CONTROL = re.compile(r"b|b\.\w+|bl|blr|br|ret|cbn?z|tbn?z|svc|bra\w*|blra\w*|reta\w*")
+_ARM_MEMORY = re.compile(r"(ld|st)[a-z]*\d*[a-z]*|cas\w*|swp\w*|prfm")
+_ARM_FLOAT = re.compile(
+    r"f(add|sub|n?mul|div|n?madd|n?msub|sqrt|abs|neg|min|max|cmp|ccmp|cvt|rint|recp|rsqrt|ml[as])\w*|[su]cvtf"
+)
+_ARM_MOVES = re.compile(
+    r"mov\w*|fmov|dup|ins|umov|smov|ext|zip[12]|uzp[12]|trn[12]|tbl|tbx|nop|hint|adrp?|csel|fcsel|mrs|msr|bti|paci\w*|auti\w*|d[sm]b|isb"
+)
+
+
+def kind_on_arm64(mnemonic: str, operands: str) -> int:  # noqa: ARG001 - the same question as on x86
+    """Return the kinds of an instruction as bits; on ARM only loads and stores touch memory."""
+    if _ARM_CONTROL.fullmatch(mnemonic):
+        return CONTROL
+    if _ARM_MEMORY.fullmatch(mnemonic):
+        return MEMORY if mnemonic != "prfm" else 0
+    if _ARM_FLOAT.fullmatch(mnemonic):
+        return FLOAT
+    return 0 if _ARM_MOVES.fullmatch(mnemonic) else INT
