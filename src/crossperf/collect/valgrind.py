@@ -1,0 +1,159 @@
+"""Counts without any hardware counter: callgrind executes the program, caches and branches are simulated."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from crossperf.collect import callgrind, instructions
+from crossperf.collect.measurement import Measurement
+from crossperf.collect.process import Execution, Runner
+from crossperf.errors import CollectError, ProfileFileError, SettingsError
+from crossperf.records import OK
+
+#: Bytes, ways and bytes a line of one cache.
+Cache = tuple[int, int, int]
+#: Valgrind runs one thread at a time: a thread that spins for another would count its waiting.
+_PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+class ValgrindBackend:
+    """Executed instructions by kind, simulated cache and branch misses; children and threads are followed.
+
+    Parameters
+    ----------
+    caches
+        ``I1``, ``D1`` and ``LL`` to simulate. They are always given to valgrind: what it detects on a virtual
+        machine can be a last-level cache that no program misses.
+    notes
+        What is to be known about these caches, such as that they were assumed.
+    """
+
+    name = "valgrind"
+
+    def __init__(self, caches: Mapping[str, Cache], notes: Sequence[str] = ()) -> None:
+        self.caches = dict(caches)
+        self._notes = tuple(notes)
+        self._valgrind = shutil.which("valgrind")
+
+    def why_not(self) -> str | None:
+        """Return why valgrind counts nothing here, or ``None``."""
+        if self._valgrind is None:
+            return "valgrind is not installed (Debian and Ubuntu: valgrind)"
+        if find_spec("capstone") is None:
+            return "the package capstone is missing: pip install 'crossperf[valgrind]'"
+        return None
+
+    def what_not(self) -> str | None:
+        """Return what valgrind cannot do here although it works, or ``None``."""
+        return None
+
+    def count(self, command: Sequence[str], runner: Runner) -> Measurement:
+        """Execute the command under callgrind and return its events, summed over processes."""
+        with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
+            folder = Path(name)
+            line = (*self._prefix(folder), *command)
+            execution = runner.execute(line, quiet=True, env=_PASSIVE)
+            if execution.status != OK:
+                raise _failed(execution, folder)
+            events, notes = events_of(folder)
+        return Measurement(
+            self.name,
+            events,
+            version=self._version(),
+            command=line,
+            runtime_s=execution.wall_s,
+            notes=(*self._notes, *notes),
+            facts={"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}},
+        )
+
+    def _prefix(self, folder: Path) -> list[str]:
+        caches = [f"--{level}={','.join(map(str, cache))}" for level, cache in sorted(self.caches.items())]
+        return [
+            self._valgrind or "valgrind",
+            "--tool=callgrind",
+            "--dump-instr=yes",
+            "--cache-sim=yes",
+            "--branch-sim=yes",
+            *caches,
+            "--trace-children=yes",
+            "--fair-sched=try",
+            f"--callgrind-out-file={folder}/out.%p",
+            f"--log-file={folder}/log.%p",
+        ]
+
+    def _version(self) -> str | None:
+        done = subprocess.run(
+            [self._valgrind or "valgrind", "--version"], capture_output=True, text=True, check=False, timeout=30
+        )
+        return done.stdout.strip().removeprefix("valgrind-") or None
+
+
+def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
+    """Return the events of all processes that wrote into a folder, and what is to be known about them."""
+    totals: Counter[str] = Counter()
+    sorted_out = instructions.NOTHING
+    processes = lost = 0
+    for path in sorted(folder.glob("out.*")):
+        if path.stat().st_size == 0:
+            lost += 1
+            continue
+        try:
+            profile = callgrind.read(path)
+        except ProfileFileError:
+            lost += 1
+            continue
+        processes += 1
+        totals.update(profile.totals)
+        sorted_out += instructions.mix(profile.executions)
+    if not processes:
+        raise CollectError("valgrind wrote no counts; the program may have replaced its own signal handling")
+    events: dict[str, float | None] = {name: float(count) for name, count in totals.items()}
+    events |= {f"mix.{kind}": float(count) for kind, count in sorted_out.kinds.items()}
+    events |= {"mix.classified": float(sorted_out.classified), "mix.independent": float(sorted_out.independent)}
+    notes = [f"{processes} processes were followed and added up"] if processes > 1 else []
+    if lost:
+        notes.append(f"{lost} processes ended without a report (killed, or replaced by exec) and are left out")
+    unknown = sorted_out.unknown
+    if unknown > 0.001 * (sorted_out.classified + unknown):
+        share = unknown / (sorted_out.classified + unknown)
+        notes.append(f"{share:.1%} of the instructions are in no file (compiled at run time) and were not sorted")
+    return events, notes
+
+
+def _failed(execution: Execution, folder: Path) -> CollectError:
+    logs = "\n".join(path.read_text(errors="replace") for path in sorted(folder.glob("log.*")))
+    unhandled = re.search(r"unhandled instruction bytes: ((?:0x[0-9A-F]{2} ?)+)", logs)
+    if unhandled and unhandled[1].startswith("0x62"):
+        return CollectError(
+            "valgrind cannot execute AVX-512 instructions, which this program holds. For counting, compile it "
+            "without them (-march=x86-64-v3 instead of -march=native, or add -mno-avx512f)"
+        )
+    if unhandled:
+        return CollectError(
+            f"valgrind does not know an instruction of this program (bytes {unhandled[1].strip()}). Compile it for an "
+            "older processor, such as -march=x86-64-v3, or install a newer valgrind"
+        )
+    return CollectError(f"the command failed under valgrind: {execution.status}")
+
+
+def parse_caches(text: str) -> dict[str, Cache]:
+    """Return caches from ``D1=32768,8,64 LL=33554432,16,64``, the sizes in bytes.
+
+    >>> parse_caches("D1=32768,8,64")
+    {'D1': (32768, 8, 64)}
+    """
+    caches: dict[str, Cache] = {}
+    for part in text.split():
+        match = re.fullmatch(r"(I1|D1|LL)=(\d+),(\d+),(\d+)", part)
+        if match is None:
+            expected = "I1, D1 or LL with bytes, ways and bytes a line, such as D1=32768,8,64"
+            raise SettingsError(f"--cache: found {part!r}, expected {expected}.")
+        caches[match[1]] = (int(match[2]), int(match[3]), int(match[4]))
+    return caches
