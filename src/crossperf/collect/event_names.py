@@ -1,0 +1,46 @@
+"""One spelling for an event that several profilers write differently, so that one formula fits them all.
+
+PAPI's presets keep their names (``PAPI_TOT_INS``) and Linux' generic events get those of ``perf list``
+(``instructions``). Native events, whose meaning hangs on the processor, stay as the profiler wrote them.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Caches that perf's generic events know, and what it counts of them.
+_CACHES = ("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch")
+_ACCESSES = ("loads", "load-misses", "stores", "store-misses")
+#: Other names of a generic event, as ``perf list`` gives them.
+_ALSO = {
+    "cpu-cycles": "cycles",
+    "branch-instructions": "branches",
+    "faults": "page-faults",
+    "cs": "context-switches",
+    "migrations": "cpu-migrations",
+}
+_GENERIC = (
+    *(f"{cache}-{access}" for cache in _CACHES for access in _ACCESSES),
+    *("instructions", "cache-references", "cache-misses", "branch-misses", "bus-cycles", "ref-cycles"),
+    *("stalled-cycles-frontend", "stalled-cycles-backend", "cpu-clock", "task-clock", "minor-faults", "major-faults"),
+    *_ALSO.values(),
+)
+# libpfm4, and so HPCToolkit and PAPI, writes generic events in capitals after "perf::".
+_PERF = {name.lower(): name for name in _GENERIC} | _ALSO
+
+
+def event_name(text: str) -> str:
+    """Return the common name of an event.
+
+    >>> event_name("perf::BRANCH-INSTRUCTIONS"), event_name("papi.PAPI_TOT_INS"), event_name("PAPI_FP_OPS (proxy)")
+    ('branches', 'PAPI_TOT_INS', 'PAPI_FP_OPS')
+    >>> event_name("power9::PM_LD_CMPL")
+    'power9::PM_LD_CMPL'
+    """
+    # HPCToolkit adds "(proxy)" where it read a counter at the samples of another; the count is one all the same.
+    name = text.strip().removesuffix("(proxy)").rstrip()
+    preset = re.fullmatch(r"(?:papi\.|papi::)?(PAPI_[A-Z0-9_]+)", name)
+    if preset:
+        return preset[1]
+    generic = name.removeprefix("papi::").removeprefix("perf::")
+    return _PERF.get(generic.lower(), name)
