@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,29 @@ def test_a_number_too_large_for_a_float_is_reported_in_its_place(tmp_path: Path)
     )
     (problem,) = table.check(path)
     assert (problem.row, problem.column) == (1, "counter.x")
+
+
+def test_the_next_repeat_follows_the_highest_of_the_same_workload_on_the_same_platform(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    assert jsonl.next_repeat(path, "a", "1", "p") == 0
+    jsonl.append(path, [Run("a", "1", "p", 1.0, repeat=4), Run("a", "2", "p", 1.0, repeat=9), Run("b", "1", "p", 1.0)])
+    assert jsonl.next_repeat(path, "a", "1", "p") == 5
+    assert jsonl.next_repeat(path, "a", "1", "q") == 0
+
+
+def test_lines_that_a_full_disk_cut_off_are_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "runs.jsonl"
+    jsonl.append(path, [Run("a", "1", "p", 1.0)])
+    before = path.read_bytes()
+    real_write, calls = os.write, []
+
+    def nearly_full(descriptor: int, data: memoryview) -> int:
+        calls.append(len(data))
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real_write(descriptor, data[:10])
+
+    monkeypatch.setattr(os, "write", nearly_full)
+    with pytest.raises(OSError, match="No space"):
+        jsonl.append(path, [Run("b", "1", "p", 1.0)])
+    assert path.read_bytes() == before

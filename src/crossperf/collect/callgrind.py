@@ -34,19 +34,20 @@ def read(path: Path) -> Profile:
     head, _, body = data.partition(b"\nsummary:")
     profile = _head(path, head)
     events = profile.totals
-    numbers, _, body = body.partition(b"\n")
+    numbers, line_end, body = body.partition(b"\n")
     counts = _numbers(numbers)
-    if len(counts) < 1 or len(counts) > len(events):
+    if not line_end or len(counts) < 1 or len(counts) > len(events):
         raise _damaged(path, "no totals", "a line 'summary:' with one count for each event")
     profile.totals = dict(zip(events, [*counts, *[0] * (len(events) - len(counts))], strict=True))
+    if b"\npositions: instr" not in head:
+        return profile
     try:
-        if b"\npositions: instr" in head:
-            profile.executions = _executions(body)
+        profile.executions = _executions(body)
     except (ValueError, IndexError, KeyError) as error:
         raise _damaged(path, f"a line that is no cost line ({error})", "addresses and counts") from error
     executed = sum(sum(counts.values()) for counts in profile.executions.values())
     # What the summary has beyond the lines are a few instructions at the end of the process.
-    if profile.executions and executed < 0.99 * profile.totals.get("Ir", 0):
+    if executed < 0.99 * profile.totals.get("Ir", 0):
         found = f"{executed:,} executed instructions"
         raise _damaged(path, found, f"the {profile.totals['Ir']:,} that its summary names")
     return profile

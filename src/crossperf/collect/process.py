@@ -46,7 +46,7 @@ class Execution:
     wall_s: float
     user_s: float
     system_s: float
-    max_rss_bytes: int
+    max_rss_bytes: int | None
     minor_faults: int
     major_faults: int
     io: Mapping[str, int] | None
@@ -273,7 +273,7 @@ class Runner:
             wall_s=wall_s,
             user_s=usage.ru_utime,
             system_s=usage.ru_stime,
-            max_rss_bytes=usage.ru_maxrss * 1024,
+            max_rss_bytes=_peak_memory(usage.ru_maxrss * 1024, watch.max_rss_bytes),
             minor_faults=usage.ru_minflt,
             major_faults=usage.ru_majflt,
             io=io,
@@ -283,6 +283,16 @@ class Runner:
             started=started,
             interrupted=self.interrupted,
         )
+
+
+def _peak_memory(counted: int, seen: int | None) -> int | None:
+    """Return the most memory that one process of a command held.
+
+    A child begins with its parent's memory, so a count below our own peak tells nothing; then what was seen
+    while it ran has to do.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return counted if counted > own else seen
 
 
 def _cannot_start(command: Sequence[str], error: OSError) -> CollectError:
@@ -340,6 +350,7 @@ class _Watch:
         self._pid = pid
         self.peak_threads: int | None = None
         self.page_table_bytes: int | None = None
+        self.max_rss_bytes: int | None = None
 
     def wait(self, until: float) -> bool:
         """Return whether the child ended before the clock showed `until`."""
@@ -360,14 +371,17 @@ class _Watch:
                 os.close(watching)
 
     def _look(self) -> None:
-        threads = page_tables = 0
+        threads = page_tables = resident = 0
         for pid in [self._pid, *_descendants(self._pid)]:
             with contextlib.suppress(OSError, ValueError):
                 facts = _status_of(pid)
                 threads += facts.get("Threads", 0)
                 page_tables += facts.get("VmPTE", 0) * 1024
+                resident = max(resident, facts.get("VmHWM", 0) * 1024)
         if threads:
             self.peak_threads = max(self.peak_threads or 0, threads)
+        if resident:
+            self.max_rss_bytes = max(self.max_rss_bytes or 0, resident)
         if page_tables:
             self.page_table_bytes = max(self.page_table_bytes or 0, page_tables)
 
@@ -455,9 +469,3 @@ def _reap() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-
-
-def cpu_seconds() -> float:
-    """Return the processor time that this process's ended children have used so far."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime

@@ -19,6 +19,8 @@ from crossperf.records import OK
 
 #: Bytes, ways and bytes a line of one cache.
 Cache = tuple[int, int, int]
+#: They start the ranks of an MPI program and are not part of it.
+_LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun")
 #: Valgrind runs one thread at a time: a thread that spins for another would count its waiting.
 _PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
@@ -100,14 +102,16 @@ def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
     totals: Counter[str] = Counter()
     sorted_out = instructions.NOTHING
     processes = lost = 0
+    launchers: set[str] = set()
     for path in sorted(folder.glob("out.*")):
-        if path.stat().st_size == 0:
-            lost += 1
-            continue
         try:
             profile = callgrind.read(path)
         except ProfileFileError:
             lost += 1
+            continue
+        program = Path((profile.command.split() or [""])[0]).name
+        if program in _LAUNCHERS:
+            launchers.add(program)
             continue
         processes += 1
         totals.update(profile.totals)
@@ -118,6 +122,8 @@ def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
     events |= {f"mix.{kind}": float(count) for kind, count in sorted_out.kinds.items()}
     events |= {"mix.classified": float(sorted_out.classified), "mix.independent": float(sorted_out.independent)}
     notes = [f"{processes} processes were followed and added up"] if processes > 1 else []
+    if launchers:
+        notes.append(f"{' and '.join(sorted(launchers))}, which only started the others, is left out")
     if lost:
         notes.append(f"{lost} processes ended without a report (killed, or replaced by exec) and are left out")
     unknown = sorted_out.unknown

@@ -95,7 +95,8 @@ def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
     """Add runs to the end of a JSONL file, made if absent, and return how many.
 
     All lines leave in one write, so that two collectors may share a file; if an earlier writer was cut
-    off in the middle of a line, the new runs start on a line of their own.
+    off in the middle of a line, the new runs start on a line of their own. Lines that a full disk cut off
+    are taken back.
     """
     if Path(path).suffix == ".gz":
         advice = "Append to a plain .jsonl file, and compress it when it is complete."
@@ -107,10 +108,39 @@ def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
     try:
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        data = memoryview(("\n" * torn + "".join(lines)).encode())
-        while data:
-            data = data[os.write(descriptor, data) :]
+        _write(descriptor, ("\n" * torn + "".join(lines)).encode(), size)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
     return len(lines)
+
+
+def _write(descriptor: int, data: bytes, size: int) -> None:
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(descriptor, memoryview(data)[written:])
+    except OSError:
+        # Only if nobody else has added lines since: theirs must not be cut.
+        if written and os.fstat(descriptor).st_size == size + written:
+            os.ftruncate(descriptor, size)
+        raise
+
+
+def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: str) -> int:  # noqa: A002
+    """Return the number after the highest repeat of a workload on a platform; 0 where it has none yet."""
+    if not Path(path).is_file():
+        return 0
+    name = json.dumps(app).encode()
+    highest = -1
+    with Path(path).open("rb") as lines:
+        for number, text in enumerate(lines, start=1):
+            row = _columns_of(text, number) if name in text else None
+            if isinstance(row, dict) and (row.get("app"), row.get("input"), row.get("platform")) == (
+                app,
+                input,
+                platform,
+            ):
+                repeat = row.get("repeat")
+                highest = max(highest, repeat if isinstance(repeat, int) else 0)
+    return highest + 1

@@ -1,0 +1,107 @@
+"""A profiled command in words: what was measured, by which tool, at which cost, what is missing and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from crossperf import catalog
+from crossperf.collect.profile import Choice, Profiled
+from crossperf.records import OK
+
+
+def lines(result: Profiled) -> list[str]:
+    """Return the lines that a person reads after profiling."""
+    job = result.job
+    return [
+        f"{job.app} {job.input} on {job.platform}: {_outcome(result)}".replace("  ", " "),
+        *_counters(result),
+        *_tools(result),
+        *_missing(result),
+    ]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, str]:
+    """Return where the median of repeats lies, and in words how sure that is.
+
+    From six repeats on these are the order statistics between which the median of the distribution lies with
+    at least 95 %, whatever the distribution; below six there are none, and the whole range is returned.
+
+    >>> interval([3.0, 1.0, 2.0])
+    (1.0, 3.0, 'range')
+    >>> interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    (1.0, 6.0, '95 % interval')
+    """
+    ordered = sorted(values)
+    n = len(ordered)
+    tail, lowest, coefficient = 0.0, 0, 1.0
+    for rank in range(n // 2):
+        tail += coefficient * 0.5**n
+        if tail > 0.025:
+            break
+        lowest = rank + 1
+        coefficient *= (n - rank) / (rank + 1)
+    if lowest == 0:
+        return ordered[0], ordered[-1], "range"
+    return ordered[lowest - 1], ordered[n - lowest], "95 % interval"
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the middle value, or the mean of the two middle ones."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _outcome(result: Profiled) -> str:
+    succeeded = [done.wall_s for done in result.executions if done.status == OK]
+    failed = [done.status for done in result.executions if done.status != OK]
+    words = []
+    if succeeded:
+        low, high, kind = interval(succeeded)
+        spread = f"; {kind} {low:.4g} to {high:.4g} s" if len(succeeded) > 1 else ""
+        words.append(f"{median(succeeded):.4g} s (median of {len(succeeded)}{spread})")
+    words += [f"failed: {status}" for status in failed]
+    if result.interrupted:
+        words.append("interrupted; what was measured before is kept")
+    return ", ".join(words)
+
+
+def _counters(result: Profiled) -> list[str]:
+    counted = result.counted
+    rows = [
+        (name, f"{counted.values[name]:.6g}", "" if unit == "ratio" else unit, counted.measured_by[name])
+        for name, unit in ((name, counter.unit) for name, counter in catalog.COUNTERS.items())
+        if name in counted.values
+    ]
+    return [f"  {name:<22}{value:>14} {unit:<8} {tool}" for name, value, unit, tool in rows]
+
+
+def _tools(result: Profiled) -> list[str]:
+    found = []
+    for measurement in result.measurements:
+        cost = f": {measurement.runtime_s:.3g} s" if measurement.runtime_s else ""
+        if measurement.slowdown:
+            cost += f", {measurement.slowdown:.2g} times as long as without it"
+        found.append(f"{measurement.tool} {measurement.version or ''}".rstrip() + cost)
+        found += [f"  note: {note}" for note in measurement.notes]
+    return found
+
+
+def _missing(result: Profiled) -> list[str]:
+    if not any(done.status == OK for done in result.executions):
+        return []
+    why = [(result.why_missing(name), name) for name in catalog.COUNTERS if name not in result.counted.values]
+    grouped = [
+        (reason, [name for _, name in names]) for reason, names in groupby(sorted(why), key=lambda pair: pair[0])
+    ]
+    return [f"missing: {', '.join(names)} ({reason})" for reason, names in grouped]
+
+
+def choices(found: Sequence[Choice]) -> list[str]:
+    """Return one line for each back end: whether it works here, and why not."""
+    said = [("os", "works")]
+    for choice in found:
+        word = f"no: {choice.why_not}" if choice.why_not else "works"
+        said.append((choice.backend.name, word + (f" ({choice.limits})" if choice.limits else "")))
+    return [f"{name:<10} {word}" for name, word in said]

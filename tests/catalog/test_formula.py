@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from crossperf import catalog
+from crossperf.catalog.formula import Formula, UndefinedError, derive
+
+
+def formula(text: str, counter: str = "mem_ratio") -> Formula:
+    return Formula(counter, "tool", "any CPU", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a", 8.0),
+        ("a + b * c", 14.0),
+        ("( a + b ) * c", 30.0),
+        ("a / b / 2", 2.0),
+        ("a - b - c", 3.0),
+        ("a-b.c:d / 2", 5.0),
+        ("a + gone?", 8.0),
+        ("1e3 * b", 2000.0),
+    ],
+)
+def test_a_formula_is_read_with_the_usual_precedence(text: str, value: float) -> None:
+    assert formula(text).value({"a": 8.0, "b": 2.0, "c": 3.0, "a-b.c:d": 10.0}) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a / gone", "gone was not counted"),
+        ("a / asked", "asked was not counted"),
+        ("a + asked?", "asked was not counted"),
+        ("a / zero", "divide by 0"),
+        ("a / minus", "minus is negative"),
+        ("zero - a", "is negative"),
+        ("gone? + lost?", "gone, lost was not counted"),
+    ],
+)
+def test_missing_zero_and_negative_events_leave_a_counter_undefined_each_with_its_reason(
+    text: str, reason: str
+) -> None:
+    events = {"a": 8.0, "zero": 0.0, "minus": -3.0, "asked": None}
+    with pytest.raises(UndefinedError, match=reason):
+        formula(text).value(events)
+
+
+def test_zero_is_a_value_and_not_a_missing_one() -> None:
+    assert derive({"a": 0.0, "b": 4.0}, [formula("a / b")])["mem_ratio"].value == 0.0
+
+
+def test_the_first_formula_that_has_a_value_wins_and_says_which_it_was() -> None:
+    first, second = formula("gone / b"), formula("a / b")
+    found = derive({"a": 1.0, "b": 4.0}, [first, second, formula("b / b")])
+    assert found["mem_ratio"].value == 0.25
+    assert found["mem_ratio"].formula is second
+
+
+def test_a_counter_of_which_no_event_was_asked_for_is_absent() -> None:
+    assert derive({"x": 1.0}, [formula("a / b")]) == {}
+
+
+@pytest.mark.parametrize("known", catalog.FORMULAS, ids=lambda known: f"{known.tool}-{known.on}-{known.counter}")
+def test_every_formula_of_the_catalog_names_a_counter_and_has_a_value_for_sound_events(known: Formula) -> None:
+    assert known.counter in catalog.COUNTERS
+    # Each event larger than the one before leaves every difference of the catalog positive one way round.
+    rising = {event: 100.0 + number for number, event in enumerate(known.events)}
+    falling = {event: 100.0 - number for number, event in enumerate(known.events)}
+    whole = {event: 1000.0 if event == known.events[-1] else 1.0 for event in known.events}
+    values = []
+    for events in (rising, falling, whole):
+        try:
+            values.append(known.value(events))
+        except UndefinedError:
+            continue
+    assert values, known.text
+
+
+@pytest.mark.parametrize("name", sorted(set(catalog.COUNTERS)))
+def test_every_counter_of_the_vocabulary_can_be_had_from_some_tool(name: str) -> None:
+    assert any(known.counter == name for known in catalog.FORMULAS)
+
+
+def test_events_keep_apart_by_their_names_so_that_tools_can_be_joined() -> None:
+    tools_of: dict[str, set[str]] = {}
+    for known in catalog.FORMULAS:
+        for event in known.events:
+            tools_of.setdefault(event, set()).add(known.tool)
+    shared = {event for event, tools in tools_of.items() if len(tools) > 1}
+    # On POWER and where HPCToolkit counted, PAPI's formulas take perf's own `instructions`.
+    assert shared <= {"instructions"}
