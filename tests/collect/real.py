@@ -32,3 +32,11 @@ def compiled(source: str, folder: Path, *options: str) -> Path:
     program = folder / Path(source).stem
     subprocess.run(["gcc", "-O1", *options, "-o", str(program), str(PROGRAMS / source), "-lm"], check=True)
     return program
+
+
+def compiled_mpi(source: str, folder: Path) -> Path:
+    """Return an MPI program of `tests/collect/programs`."""
+    need("mpicc", "mpirun")
+    program = folder / Path(source).stem
+    subprocess.run(["mpicc", "-O1", "-o", str(program), str(PROGRAMS / source)], check=True)
+    return program

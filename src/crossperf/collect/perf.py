@@ -222,9 +222,9 @@ def read(path: Path) -> list[Measurement]:
     events = _totals(rows)
     elapsed_ns = events.get("duration_time")
     notes = [note for note in map(_remark, rows) if note]
-    lacking = [row.event for row in rows if row.value is None]
+    lacking = [name for name, value in events.items() if value is None]
     if lacking:
-        notes.append(f"perf could not count {', '.join(dict.fromkeys(lacking))}")
+        notes.append(f"perf could not count {', '.join(lacking)}")
     if elapsed_ns is None:
         notes.append("no runtime: add '-e duration_time' to perf stat to have it")
     shares = {row.event: row.running for row in rows if row.running < 0.995}
@@ -240,11 +240,14 @@ def read(path: Path) -> list[Measurement]:
 
 
 def _totals(rows: Iterable[Row]) -> dict[str, float | None]:
-    """Return each event once: intervals and processors are added up; one part not counted leaves it unknown."""
+    """Return each event once: intervals and processors are added up.
+
+    In an interval without a running process perf counts nothing; an event is unknown where none has a count.
+    """
     totals: dict[str, float | None] = {}
     for row in rows:
-        before = totals.get(row.event, 0.0)
-        totals[row.event] = None if before is None or row.value is None else before + row.value
+        before = totals.get(row.event)
+        totals[row.event] = before if row.value is None else (before or 0.0) + row.value
     return totals
 
 

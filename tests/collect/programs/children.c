@@ -1,6 +1,5 @@
 // Forks k children; each goes a million times around the loop of two instructions and touches one megabyte.
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +9,8 @@ int main(int argc, char **argv) {
         if (fork() == 0) {
             long n = 1000000;
             __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
-            memset(malloc(1 << 20), 1, 1 << 20);
+            volatile char *page = malloc(1 << 20);
+            for (int at = 0; at < 1 << 20; at += 4096) page[at] = 1;
             _exit(0);
         }
     while (wait(NULL) > 0) {

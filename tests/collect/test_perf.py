@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crossperf.collect import perf
+from crossperf.collect.measurement import counted
+from crossperf.collect.perf import PerfBackend
+from crossperf.collect.process import Runner
+from crossperf.collect.strace import StraceBackend, events_of
+from crossperf.errors import CollectError, ProfileFileError
+from tests.collect.real import need, unavailable
+
+DATA = Path(__file__).parents[1] / "data" / "perf"
+
+
+def tracing() -> PerfBackend:
+    """Return perf where it may use the kernel's tracepoints."""
+    need("perf")
+    backend = PerfBackend()
+    if backend.why_not() or not backend._tracepoints()[0]:
+        unavailable("perf may not use tracepoints here; that needs root")
+    return backend
+
+
+@pytest.mark.parametrize("tool", ["perf", "strace"])
+def test_threads_started_are_counted_exactly_whether_together_or_one_after_another(
+    programs: dict[str, Path], tool: str
+) -> None:
+    backend = tracing() if tool == "perf" else strace()
+    for arguments in (["0"], ["5"], ["5", "together"]):
+        found = counted([backend.count([str(programs["threads"]), *arguments], Runner())])
+        assert found.values["threads"] == 1 + int(arguments[0])
+
+
+@pytest.mark.parametrize("tool", ["perf", "strace"])
+def test_opened_files_are_counted_exactly_and_those_that_failed_are_not(
+    programs: dict[str, Path], tmp_path: Path, tool: str
+) -> None:
+    backend = tracing() if tool == "perf" else strace()
+    (tmp_path / "in").write_text("x")
+    command = [str(programs["files"]), str(tmp_path / "in"), str(tmp_path / "out")]
+    opened = [counted([backend.count([*command, n], Runner())]).values["io_files_opened"] for n in ("0", "7")]
+    assert opened[1] - opened[0] == 7
+
+
+def strace() -> StraceBackend:
+    need("strace")
+    backend = StraceBackend()
+    if why_not := backend.why_not():
+        unavailable(why_not)
+    return backend
+
+
+def test_perf_and_the_kernel_agree_on_page_faults_of_a_program_with_children(programs: dict[str, Path]) -> None:
+    backend = tracing()
+    faults = [backend.count([str(programs["children"]), k], Runner()).events["page-faults"] or 0 for k in ("0", "4")]
+    kernel = [Runner().execute([str(programs["children"]), k]).minor_faults for k in ("0", "4")]
+    assert faults[1] - faults[0] == pytest.approx(kernel[1] - kernel[0], rel=0.02)
+
+
+def test_hardware_events_count_or_their_absence_is_said() -> None:
+    backend = tracing()
+    found = backend.count(["true"], Runner())
+    if backend.counts_hardware:
+        assert found.events["instructions:u"] is not None
+    else:
+        assert found.events["instructions"] is None
+        assert any("no hardware counters here" in note for note in found.notes)
+        assert counted([found]).missing["instructions"] == "perf: instructions was not counted"
+
+
+def test_a_command_that_fails_under_perf_is_no_measurement() -> None:
+    with pytest.raises(CollectError, match="failed under perf: exit status 4"):
+        tracing().count(["sh", "-c", "exit 4"], Runner())
+
+
+def test_hardware_events_are_asked_for_in_groups_that_fit_the_counters_of_a_processor() -> None:
+    wanted = PerfBackend("Intel")._wanted_hardware()
+    assert {"instructions", "branches", "branch-misses", "mem_inst_retired.all_loads"} <= set(wanted)
+    assert "page-faults" not in wanted
+    assert "ls_dispatch.ld_dispatch" in PerfBackend("AMD")._wanted_hardware()
+    assert max(map(len, perf._chunks(wanted, 4))) == 4
+
+
+@pytest.mark.parametrize("name", ["software.csv", "software.json", "semicolons.csv", "intervals.csv", "repeats.csv"])
+def test_recorded_files_of_perf_are_read(name: str) -> None:
+    path = DATA / name
+    assert perf.reads(path)
+    (found,) = perf.read(path)
+    assert found.events["page-faults"] is not None
+    assert found.events["page-faults"] > 0
+    assert found.events["instructions"] is None
+    assert any("could not count instructions" in note for note in found.notes)
+    assert found.runtime_s is not None
+    assert found.runtime_s == pytest.approx(0.3, abs=0.15)
+
+
+def test_intervals_add_up_to_the_whole() -> None:
+    (found,) = perf.read(DATA / "intervals.csv")
+    lines = [line.split(",") for line in (DATA / "intervals.csv").read_text().splitlines() if "page-faults" in line]
+    counts = [float(fields[1]) for fields in lines if fields[1] != "<not counted>"]
+    assert found.events["page-faults"] == sum(counts)
+    assert len(lines) > len(counts) > 1
+
+
+def test_json_and_csv_of_one_kind_of_run_name_the_same_events() -> None:
+    events = [set(perf.read(DATA / name)[0].events) for name in ("software.csv", "software.json", "semicolons.csv")]
+    assert events[0] == events[1] == events[2]
+
+
+def test_a_shared_counter_keeps_its_share_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "perf.json"
+    row = {"counter-value": "1000.0", "unit": "", "event": "cache-misses", "event-runtime": 5, "pcnt-running": 40.0}
+    path.write_text(json.dumps(row) + "\n")
+    (found,) = perf.read(path)
+    assert found.facts["perf_running_share"] == {"cache-misses": 0.4}
+    assert found.notes[0] == "cache-misses was counted for 40% of the time and scaled by perf"
+
+
+def test_a_negative_count_stays_in_the_events_and_out_of_the_counters(tmp_path: Path) -> None:
+    path = tmp_path / "perf.csv"
+    path.write_text("-12,,branch-misses,100,50.00,,\n300,,branches,100,50.00,,\n")
+    (found,) = perf.read(path)
+    assert found.events["branch-misses"] == -12
+    result = counted([found])
+    assert "branch_miss_ratio" not in result.values
+    assert "negative" in result.missing["branch_miss_ratio"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "found no event"),
+        ("# started on Sunday\n\n", "found no event"),
+        ("Performance counter stats for 'ls':\n", "line 1: found .Performance counter"),
+        ("12,,page-faults,5,100.00\n\x00\x01garbage", "line 2"),
+    ],
+)
+def test_what_is_no_output_of_perf_stat_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "perf.txt"
+    path.write_text(text)
+    with pytest.raises(ProfileFileError, match=sentence):
+        perf.read(path)
+
+
+def test_a_call_that_another_thread_interrupts_is_counted_once_in_the_log_of_strace() -> None:
+    log = [
+        '7 openat(AT_FDCWD, "a", O_RDONLY <unfinished ...>',
+        "8 clone3({flags=CLONE_VM|CLONE_THREAD, exit_signal=0}, 88 <unfinished ...>",
+        "7 <... openat resumed>) = 3",
+        "8 <... clone3 resumed> => {parent_tid=[9]}, 88) = 9",
+        "8 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD) = 10",
+        '7 creat("b", 0600) = -1 EACCES (Permission denied)',
+        "+++ exited with 0 +++",
+    ]
+    assert events_of(log) == {"strace.files_opened": 1.0, "strace.threads_started": 1.0}
