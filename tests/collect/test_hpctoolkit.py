@@ -215,7 +215,8 @@ def test_damaged_bytes_never_raise_anything_else(data: st.DataObject, version: i
         ("perf::L1-DCACHE-LOAD-MISSES", "L1-dcache-load-misses"),
         ("perf::STALLED-CYCLES-BACKEND", "stalled-cycles-backend"),
         ("PAGE-FAULTS", "page-faults"),
-        ("bdw_ep::ARITH", "bdw_ep::ARITH"),
+        ("bdw_ep::FP_ARITH:SCALAR_DOUBLE", "FP_ARITH:SCALAR_DOUBLE"),
+        ("papi::perf::INSTRUCTIONS", "instructions"),
         ("papi::PAPI_TOT_CYC", "PAPI_TOT_CYC"),
     ],
 )

@@ -1,7 +1,7 @@
 """One spelling for an event that several profilers write differently, so that one formula fits them all.
 
 PAPI's presets keep their names (``PAPI_TOT_INS``) and Linux' generic events get those of ``perf list``
-(``instructions``). Native events, whose meaning hangs on the processor, stay as the profiler wrote them.
+(``instructions``). Native events only lose the name of the processor's PMU (``power9::PM_LD_CMPL``).
 """
 
 from __future__ import annotations
@@ -34,13 +34,11 @@ def event_name(text: str) -> str:
 
     >>> event_name("perf::BRANCH-INSTRUCTIONS"), event_name("papi.PAPI_TOT_INS"), event_name("PAPI_FP_OPS (proxy)")
     ('branches', 'PAPI_TOT_INS', 'PAPI_FP_OPS')
-    >>> event_name("power9::PM_LD_CMPL")
-    'power9::PM_LD_CMPL'
+    >>> event_name("amd64_fam17h_zen2::LS_DISPATCH:LD_DISPATCH")
+    'LS_DISPATCH:LD_DISPATCH'
     """
     # HPCToolkit adds "(proxy)" where it read a counter at the samples of another; the count is one all the same.
     name = text.strip().removesuffix("(proxy)").rstrip()
-    preset = re.fullmatch(r"(?:papi\.|papi::)?(PAPI_[A-Z0-9_]+)", name)
-    if preset:
-        return preset[1]
-    generic = name.removeprefix("papi::").removeprefix("perf::")
-    return _PERF.get(generic.lower(), name)
+    name = re.sub(r"^(\w+::)+", "", name)
+    preset = re.fullmatch(r"(?:papi\.)?(PAPI_[A-Z0-9_]+)", name)
+    return preset[1] if preset else _PERF.get(name.lower(), name)
