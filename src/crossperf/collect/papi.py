@@ -11,13 +11,14 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crossperf.catalog import FORMULAS
+from crossperf.catalog import FORMULAS, Formula
 from crossperf.collect import libpapi
+from crossperf.collect.event_names import event_name
 from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Execution, Runner
 from crossperf.errors import CollectError, ProfileFileError, some_of
@@ -123,7 +124,7 @@ def _read_rank(file: Path) -> _Rank:
         threads = document["threads"]
         regions = list(_flat_regions(threads) if isinstance(threads, list) else _nested_regions(threads))
         definitions = document.get("event_definitions", {})
-        instant = frozenset(name for name, facts in definitions.items() if facts.get("type") == "instant")
+        instant = frozenset(event_name(name) for name, facts in definitions.items() if facts.get("type") == "instant")
         version = None if isinstance(threads, list) else str(document["papi_version"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         version = document.get("papi_version", "unknown")
@@ -195,7 +196,7 @@ def _values(region: Mapping[str, Any]) -> dict[str, float]:
             continue
         if isinstance(value, Mapping):
             value = value["region_value"] if "region_value" in value else value["total"]
-        values[name] = float(value)
+        values[name if name in _TIMES else event_name(name)] = float(value)
     return values
 
 
@@ -286,11 +287,6 @@ def _number(text: Any) -> Any:
 # --- back end ---------------------------------------------------------------------------------------------
 
 
-def catalog_events() -> tuple[str, ...]:
-    """Return the events that the catalog's formulas for PAPI read."""
-    return tuple(dict.fromkeys(name for formula in FORMULAS if formula.tool == "papi" for name in formula.events))
-
-
 @dataclass
 class PapiBackend:
     """Counts the events of a command, its threads and its children through libpapi.
@@ -300,7 +296,8 @@ class PapiBackend:
     Parameters
     ----------
     events
-        Preset or native events by PAPI's names; ``None``: those of the catalog's formulas.
+        Preset or native events by PAPI's names; ``None``: for each counter of the catalog, those of its first
+        formula for PAPI that this processor can count.
     kernel
         Count what the kernel does for the command as well; by default user mode alone, as PAPI's own tools.
     """
@@ -317,15 +314,21 @@ class PapiBackend:
             return f"{error}; install it, on Debian and Ubuntu with: apt-get install papi-tools"
         try:
             libpapi.EventSet(library, attach_to=os.getpid(), kernel=self.kernel).close()
-            groups, refused = libpapi.group(library, self._wanted(), self.kernel)
+            groups, refused = self._groups(library)
         except libpapi.PapiCallError as error:
             return _no_counters(str(error))
         if not groups:
             return _no_counters(", ".join(f"{name}: {why}" for name, why in list(refused.items())[:1]))
         return None
 
-    def _wanted(self) -> list[str]:
-        return list(dict.fromkeys(catalog_events() if self.events is None else self.events))
+    def _groups(self, library: libpapi.Library) -> tuple[list[list[str]], dict[str, str]]:
+        """Return what to count together, and why the other events that were wanted cannot be counted."""
+        if self.events is not None:
+            return libpapi.group(library, list(dict.fromkeys(self.events)), self.kernel)
+        _, refused = libpapi.group(library, catalog_events(), self.kernel)
+        chosen, lacking = choose(refused)
+        groups, _ = libpapi.group(library, chosen, self.kernel)
+        return groups, {name: refused[name] for name in lacking}
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute a command once per group of events, and return all counts."""
@@ -333,33 +336,59 @@ class PapiBackend:
         if why_not:
             raise CollectError(f"papi cannot count here: {why_not}")
         library = libpapi.load()
-        groups, refused = libpapi.group(library, self._wanted(), self.kernel)
-        events: dict[str, float | None] = dict.fromkeys(self._wanted())
-        executions: list[Execution] = []
+        groups, refused = self._groups(library)
+        events: dict[str, float | None] = dict.fromkeys(refused)
+        executions = []
         for together in groups:
             execution, counts = _execute(library, together, command, runner, self.kernel)
             executions.append(execution)
             events |= counts
-            if execution.status != OK or runner.interrupted:
-                break
         return Measurement(
-            tool="papi",
-            events=self._without_optional(events, refused),
+            tool=self.name,
+            events={event_name(name): value for name, value in events.items()},
             version=library.version,
             command=(*_STOPPED, *command),
             runtime_s=executions[0].wall_s,
-            notes=tuple(_notes(groups, refused, executions)),
-            facts=_facts(executions),
+            notes=tuple(_notes(groups, refused, self.kernel)),
         )
 
-    def _without_optional(
-        self, events: Mapping[str, float | None], refused: Mapping[str, str]
-    ) -> dict[str, float | None]:
-        """Leave out what this processor lacks and every formula can do without: absent counts as 0 there."""
-        formulas = [formula for formula in FORMULAS if formula.tool == "papi"]
-        spare = {name for formula in formulas for name in formula.optional}
-        spare -= {name for formula in formulas for name in formula.events if name not in formula.optional}
-        return {name: count for name, count in events.items() if not (name in refused and name in spare)}
+
+def catalog_events() -> tuple[str, ...]:
+    """Return every event that the catalog's formulas for PAPI read under PAPI's own names."""
+    names = dict.fromkeys(name for formula in _formulas() for name in formula.events)
+    return tuple(name for name in names if _is_papis(name))
+
+
+def choose(refused: Container[str]) -> tuple[list[str], list[str]]:
+    """Return the events to count, and those that are missed, where a processor refuses some.
+
+    Of a counter with several formulas, the first whose events can all be counted is taken.
+    """
+    by_counter: dict[str, list[Formula]] = {}
+    for formula in _formulas():
+        if all(_is_papis(name) for name in formula.events):
+            by_counter.setdefault(formula.counter, []).append(formula)
+    chosen: dict[str, None] = {}
+    missed: dict[str, None] = {}
+    for formulas in by_counter.values():
+        usable = [formula for formula in formulas if not any(name in refused for name in _needed(formula))]
+        taken = (usable or formulas)[0]
+        chosen |= dict.fromkeys(name for name in taken.events if usable and name not in refused)
+        missed |= dict.fromkeys(name for name in taken.events if not usable and name in refused)
+    return list(chosen), [name for name in missed if name not in chosen]
+
+
+def _formulas() -> list[Formula]:
+    return [formula for formula in FORMULAS if formula.tool == "papi"]
+
+
+def _needed(formula: Formula) -> list[str]:
+    return [name for name in formula.events if name not in formula.optional]
+
+
+def _is_papis(name: str) -> bool:
+    """Whether this is a preset or an event of a processor; perf's generic events are in small letters."""
+    return name == name.upper()
 
 
 def _no_counters(why: str) -> str:
@@ -407,22 +436,23 @@ def _execute(
         execution = runner.execute([*_STOPPED, *command], quiet=True, on_start=attach)
         if failed:
             raise CollectError(f"papi cannot count {command[0]}: {failed[0]}.") from failed[0]
-        return execution, attached[0].stop() if attached else {}
+        if execution.status != OK or not attached:
+            raise CollectError(f"the command failed under papi: {execution.status}")
+        return execution, attached[0].stop()
+    except libpapi.PapiCallError as error:
+        raise CollectError(f"papi lost the counts of {command[0]}: {error}.") from error
     finally:
         for events in attached:
             events.close()
 
 
-def _notes(groups: Sequence[Sequence[str]], refused: Mapping[str, str], executions: Sequence[Execution]) -> list[str]:
-    notes = [f"{name} was not counted: PAPI says {why!r}" for name, why in refused.items()]
-    if len(executions) < len(groups):
-        lost = [name for together in groups[len(executions) :] for name in together]
-        notes.append(f"{some_of(lost)} were not counted, since the execution before them did not end well")
-    if len(executions) > 1:
-        notes.append(f"counted over {len(executions)} executions, since the processor cannot count all events at once")
+def _notes(groups: Sequence[Sequence[str]], refused: Mapping[str, str], kernel: bool) -> list[str]:
+    names_by_reason: dict[str, list[str]] = {}
+    for name, why in refused.items():
+        names_by_reason.setdefault(why, []).append(name)
+    notes = [f"not counted, PAPI says {why!r}: {', '.join(names)}" for why, names in names_by_reason.items()]
+    if not kernel:
+        notes.append("user mode alone")
+    if len(groups) > 1:
+        notes.append(f"{len(groups)} executions, since the processor cannot count all events at once")
     return notes
-
-
-def _facts(executions: Sequence[Execution]) -> dict[str, Any]:
-    bad = [execution.status for execution in executions if execution.status != OK]
-    return {"papi_executions": len(executions)} | ({"status": bad[0]} if bad else {})
