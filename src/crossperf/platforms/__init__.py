@@ -1,0 +1,24 @@
+"""The machines that applications run on: their facts, their names, and the file in which they are kept."""
+
+from __future__ import annotations
+
+from crossperf.platforms.caches import CacheGeometry, cache_geometry
+from crossperf.platforms.compare import Difference, compare, describe
+from crossperf.platforms.machine import facts_of_this_machine
+from crossperf.platforms.registry import Platform, add, find, matching, name_for, read, set_fact
+
+__all__ = [
+    "CacheGeometry",
+    "Difference",
+    "Platform",
+    "add",
+    "cache_geometry",
+    "compare",
+    "describe",
+    "facts_of_this_machine",
+    "find",
+    "matching",
+    "name_for",
+    "read",
+    "set_fact",
+]

@@ -1,0 +1,105 @@
+"""A machine's caches as valgrind can simulate them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+#: (bytes, ways, bytes of a line) where nothing is known: what most x86 servers had around 2020.
+_ASSUMED = {"I1": (32 * 2**10, 8, 64), "D1": (32 * 2**10, 8, 64), "LL": (32 * 2**20, 16, 64)}
+#: What a cache of each kind can plausibly hold.
+_PLAUSIBLE = {"I1": (2**10, 2**22), "D1": (2**10, 2**22), "LL": (2**16, 2**31 - 1)}
+#: Valgrind takes lines from its widest register on, which is 32 bytes with AVX.
+_SHORTEST_LINE = 32
+#: No last-level cache of this size or more has been built with one way; virtual machines report it.
+_DIRECT_MAPPED_UP_TO = 2**20
+
+
+class CacheGeometry(NamedTuple):
+    """The caches ``I1``, ``D1`` and ``LL`` as (bytes, ways, bytes of a line), and what was changed or assumed."""
+
+    caches: dict[str, tuple[int, int, int]]
+    notes: tuple[str, ...] = ()
+
+    def options(self) -> list[str]:
+        """Return valgrind's options.
+
+        >>> cache_geometry({}).options()
+        ['--I1=32768,8,64', '--D1=32768,8,64', '--LL=33554432,16,64']
+        """
+        return [f"--{name}={size},{ways},{line}" for name, (size, ways, line) in self.caches.items()]
+
+
+def cache_geometry(facts: Mapping[str, Any]) -> CacheGeometry:
+    """Return the geometry nearest to a machine's caches that valgrind accepts.
+
+    Valgrind wants a number of sets that is a power of two; caches of 33 MiB in 11 ways have none.
+    """
+    caches: dict[str, tuple[int, int, int]] = {}
+    notes: list[str] = []
+    for name, found in (
+        ("I1", _cache(facts, 1, "instruction")),
+        ("D1", _cache(facts, 1, "data")),
+        ("LL", _last_level(facts)),
+    ):
+        asked, assumed = _filled(name, found)
+        caches[name] = _accepted(name, *asked)
+        if assumed:
+            notes.append(f"{name}: {' and '.join(assumed)} not known, {_words(caches[name])} assumed")
+        elif caches[name] != asked:
+            notes.append(f"{name}: {_words(asked)} simulated as {_words(caches[name])}, which valgrind accepts")
+    return CacheGeometry(caches, tuple(notes))
+
+
+def _cache(facts: Mapping[str, Any], level: int, kind: str) -> Mapping[str, Any]:
+    fitting = [cache for cache in facts.get("caches", ()) if cache.get("level") == level]
+    return next((cache for cache in fitting if cache.get("kind") in (kind, "unified")), {})
+
+
+def _last_level(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    shared = [cache for cache in facts.get("caches", ()) if cache.get("level", 0) > 1 and cache.get("kind") != "data"]
+    return max(shared, key=lambda cache: int(cache["level"]), default={})
+
+
+def _filled(name: str, cache: Mapping[str, Any]) -> tuple[tuple[int, int, int], list[str]]:
+    """Return size, ways and line with the gaps filled, and what was filled."""
+    size, ways, line = cache.get("size_bytes"), cache.get("ways"), cache.get("line_bytes")
+    assumed_size, assumed_ways, assumed_line = _ASSUMED[name]
+    assumed = []
+    low, high = _PLAUSIBLE[name]
+    if not size or not low <= size <= high:
+        assumed.append("size")
+        size, ways = assumed_size, assumed_ways
+    if not ways or (ways == 1 and size > _DIRECT_MAPPED_UP_TO):
+        assumed.append("ways")
+        ways = assumed_ways
+    return (int(size), int(ways), int(line or assumed_line)), assumed
+
+
+def _accepted(name: str, size: int, ways: int, line: int) -> tuple[int, int, int]:
+    """Return the nearest size, ways and line whose number of sets is a power of two."""
+    line = max(_SHORTEST_LINE, 2 ** round(math.log2(line)))
+    if size % (ways * line) == 0 and _is_power_of_two(size // (ways * line)):
+        return size, ways, line
+    lines = size / line
+    choices = []
+    for exponent in range(max(1, int(math.log2(lines)) + 1)):
+        sets = 2**exponent
+        for near in {math.floor(lines / sets), math.ceil(lines / sets)} - {0}:
+            if sets * near * line <= _PLAUSIBLE[name][1]:
+                # What a cache holds matters more than its ways: 1 % of size weighs as much as 7 % of ways.
+                off = abs(math.log(sets * near / lines)) + 0.15 * abs(math.log(near / ways))
+                choices.append((off, sets * near * line, near))
+    _, size, ways = min(choices)
+    return size, ways, line
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
+
+
+def _words(cache: tuple[int, int, int]) -> str:
+    size, ways, line = cache
+    unit, name = (2**20, "MiB") if size >= 2**20 else (2**10, "KiB")
+    return f"{size / unit:g} {name} in {ways} ways of {line} B"

@@ -1,0 +1,133 @@
+"""The GPUs of a machine, from the programs of their makers or from the driver's own files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_PATIENCE_S = 20.0
+_NVIDIA_FIELDS = ("name", "memory.total", "compute_cap", "clocks.max.sm", "driver_version")
+
+
+def gpus_of(root: Path, ask_programs: bool) -> list[dict[str, Any]]:
+    """Return the GPUs of a machine, an empty list without any.
+
+    Parameters
+    ----------
+    ask_programs
+        Run ``nvidia-smi`` and ``rocm-smi`` where they are; without them the drivers tell less.
+    """
+    nvidia = _ask_nvidia() if ask_programs else []
+    amd = _ask_amd() if ask_programs else []
+    return [*(nvidia or _nvidia_driver(root)), *(amd or _amd_driver(root))]
+
+
+def _output(command: Sequence[str]) -> str | None:
+    """Return what a program prints, or ``None`` where it is absent, fails or takes too long."""
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(list(command), capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _ask_nvidia() -> list[dict[str, Any]]:
+    """Return NVIDIA's GPUs; drivers before 510 do not know all fields, and refuse the question as a whole."""
+    for fields in (_NVIDIA_FIELDS, ("name", "memory.total")):
+        text = _output(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"])
+        if text is not None:
+            return nvidia_gpus(text, fields)
+    return []
+
+
+def nvidia_gpus(text: str, fields: Sequence[str] = _NVIDIA_FIELDS) -> list[dict[str, Any]]:
+    """Return the GPUs of a table by ``nvidia-smi --query-gpu=... --format=csv,noheader,nounits``.
+
+    >>> nvidia_gpus("NVIDIA H200, 143771, 9.0, 1980, 580.1")[0]["compute_capability"]
+    '9.0'
+    """
+    gpus = []
+    for row in csv.reader(text.splitlines(), skipinitialspace=True):
+        told = {field: value.strip() for field, value in zip(fields, row, strict=False)}
+        if not told.get("name"):
+            continue
+        mebibytes, megahertz = _number(told.get("memory.total")), _number(told.get("clocks.max.sm"))
+        gpu = {
+            "vendor": "NVIDIA",
+            "model": told["name"],
+            "memory_bytes": None if mebibytes is None else int(mebibytes * 2**20),
+            "compute_capability": told.get("compute_cap") if _number(told.get("compute_cap")) else None,
+            "max_ghz": None if megahertz is None else megahertz / 1e3,
+            "driver": told.get("driver_version") or None,
+        }
+        gpus.append({name: value for name, value in gpu.items() if value is not None})
+    return gpus
+
+
+def _nvidia_driver(root: Path) -> list[dict[str, Any]]:
+    gpus = []
+    for file in sorted(root.glob("proc/driver/nvidia/gpus/*/information")):
+        found = re.search(r"^Model:\s*(.+)$", _text(file), re.MULTILINE)
+        if found:
+            gpus.append({"vendor": "NVIDIA", "model": found[1].strip()})
+    return gpus
+
+
+def _ask_amd() -> list[dict[str, Any]]:
+    text = _output(["rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json"])
+    return amd_gpus(text) if text else []
+
+
+def amd_gpus(text: str) -> list[dict[str, Any]]:
+    """Return the GPUs of ``rocm-smi --showproductname --showmeminfo vram --json``."""
+    try:
+        cards = json.loads(text[text.index("{") :])
+        entries = [facts for name, facts in sorted(cards.items()) if name.lower().startswith("card")]
+        lowered = [{key.lower(): value for key, value in facts.items()} for facts in entries]
+    except (ValueError, AttributeError):  # its warnings can stand around the JSON
+        return []
+    gpus = []
+    for facts in lowered:
+        model = facts.get("card series") or facts.get("card model")
+        memory = _number(facts.get("vram total memory (b)"))
+        gpu = {
+            "vendor": "AMD",
+            "model": str(model).strip() if model else None,
+            "memory_bytes": None if memory is None else int(memory),
+            "architecture": facts.get("gfx version"),
+        }
+        if model:
+            gpus.append({name: value for name, value in gpu.items() if value is not None})
+    return gpus
+
+
+def _amd_driver(root: Path) -> list[dict[str, Any]]:
+    gpus = []
+    for folder in sorted(root.glob("sys/class/drm/card*/device")):
+        memory = _number(_text(folder / "mem_info_vram_total"))
+        if _text(folder / "vendor").strip() == "0x1002" and memory:
+            model = _text(folder / "product_name").strip() or f"device {_text(folder / 'device').strip()}"
+            gpus.append({"vendor": "AMD", "model": model, "memory_bytes": int(memory)})
+    return gpus
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return float(text)
+    except (TypeError, ValueError):  # nvidia-smi says "[N/A]"
+        return None

@@ -1,0 +1,230 @@
+"""The platforms that a user knows, by name, in one JSON file."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from crossperf.errors import PlatformError, did_you_mean, some_of
+from crossperf.files import write_json
+
+_FORMAT = 1
+#: Facts that two descriptions of one machine share. Memory differs a little, by what the firmware keeps.
+_IDENTITY = ("architecture", "cpu_vendor", "cpu_model", "sockets", "cores", "threads_per_core")
+_MEMORY_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A machine by the name that its runs carry, with its facts.
+
+    >>> platform = Platform("epyc-2", "cpu", {"cores": 2})
+    >>> Platform.from_json(platform.to_json()) == platform
+    True
+    """
+
+    name: str
+    platform_class: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the platform as JSON's own types."""
+        told = {"name": self.name, "platform_class": self.platform_class}
+        return {name: value for name, value in told.items() if value is not None} | {"facts": dict(self.facts)}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Platform:
+        """Return the platform that `to_json` wrote."""
+        return cls(entry["name"], entry.get("platform_class"), dict(entry.get("facts") or {}))
+
+
+def read(path: str | Path) -> list[Platform]:
+    """Return the platforms of a file in its order; none where there is no such file yet."""
+    path = Path(path)
+    document = _document(path)
+    if document is None:
+        return []
+    entries = document.get("platforms")
+    if not isinstance(entries, list):
+        raise PlatformError(f"{path}: has no list 'platforms'. {_CURE}", path=str(path))
+    problems = list(_problems(entries))
+    if problems:
+        raise PlatformError(f"{path}: {'; '.join(problems)}. {_CURE}", path=str(path), problems=problems)
+    return [Platform.from_json(entry) for entry in entries]
+
+
+_CURE = "Mend the file, or move it away and add the platforms again with 'crossperf platforms add'."
+
+
+def _document(path: Path) -> dict[str, Any] | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise PlatformError(f"{path}: cannot be read ({why}). Choose another file.", path=str(path)) from error
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise PlatformError(f"{path}: is not JSON ({error}). {_CURE}", path=str(path)) from error
+    if not isinstance(document, dict) or "format" not in document:
+        raise PlatformError(f"{path}: is not a file of platforms: it names no format. {_CURE}", path=str(path))
+    if document["format"] != _FORMAT:
+        raise PlatformError(
+            f"{path}: found format {document['format']!r}, this version of crossperf reads format {_FORMAT}. "
+            "Update crossperf, or choose another file.",
+            path=str(path),
+        )
+    return document
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _problems(entries: Sequence[Any]) -> Iterable[str]:
+    seen: set[str] = set()
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            yield f"platform {number} is {entry!r}, expected an object"
+            continue
+        name, kind = entry.get("name"), entry.get("platform_class")
+        if not isinstance(name, str) or not name.strip():
+            yield f"platform {number} has the name {name!r}, expected a text"
+        elif name in seen:
+            yield f"the name {name!r} stands twice"
+        else:
+            seen.add(name)
+        if kind is not None and not isinstance(kind, str):
+            yield f"platform {number} has the class {kind!r}, expected a text"
+        if not isinstance(entry.get("facts", {}), dict):
+            yield f"platform {number} has facts that are no object"
+
+
+def add(path: str | Path, platform: Platform, overwrite: bool = False) -> list[Platform]:
+    """Write a platform into a file, and return all that it holds now.
+
+    Parameters
+    ----------
+    overwrite
+        Take the place of a platform of the same name; otherwise that is an error.
+    """
+    path = Path(path)
+    if not platform.name.strip():
+        raise PlatformError("a platform needs a name, such as: crossperf platforms add my-cluster")
+    platforms = read(path)
+    names = [known.name for known in platforms]
+    if platform.name not in names:
+        platforms.append(platform)
+    elif overwrite:
+        platforms[names.index(platform.name)] = platform
+    else:
+        raise PlatformError(
+            f"{path}: holds a platform {platform.name!r} already. Choose another name, or replace it with --overwrite.",
+            path=str(path),
+            name=platform.name,
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlatformError(
+            f"{path.parent}: cannot be made ({error.strerror}). Choose another place.", path=str(path)
+        ) from error
+    write_json(path, {"format": _FORMAT, "platforms": [known.to_json() for known in platforms]})
+    return platforms
+
+
+def find(platforms: Sequence[Platform], name: str) -> Platform:
+    """Return the platform of a name, or raise with the nearest one that is known."""
+    for platform in platforms:
+        if platform.name == name:
+            return platform
+    names = [platform.name for platform in platforms]
+    known = f"Known are: {some_of(names)}." if names else "None is known yet; add one: crossperf platforms add NAME."
+    raise PlatformError(f"no platform {name!r} is known{did_you_mean(name, names)}. {known}", name=name)
+
+
+def matching(
+    platforms: Sequence[Platform], facts: Mapping[str, Any], platform_class: str | None = None
+) -> Platform | None:
+    """Return the platform that describes the machine of these facts, or ``None``.
+
+    Parameters
+    ----------
+    platform_class
+        Look among platforms of this class alone: a machine can be known as a CPU and as a GPU.
+    """
+    for platform in platforms:
+        if platform_class in (None, platform.platform_class) and _same(platform.facts, facts):
+            return platform
+    return None
+
+
+def _same(known: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    if "cpu_model" not in known or any(known.get(name) != found.get(name) for name in _IDENTITY):
+        return False
+    if _gpu_models(known) != _gpu_models(found):
+        return False
+    memory, other = known.get("memory_bytes"), found.get("memory_bytes")
+    return not (memory and other) or abs(memory / other - 1.0) <= _MEMORY_TOLERANCE
+
+
+def _gpu_models(facts: Mapping[str, Any]) -> list[str]:
+    return sorted(str(gpu.get("model")) for gpu in facts.get("gpus", ()))
+
+
+def set_fact(platform: Platform, text: str) -> Platform:
+    """Return the platform with a fact that its user knows, from ``name=value``; an empty value takes it away.
+
+    >>> set_fact(Platform("a"), "price_per_hour=1.2").facts
+    {'price_per_hour': 1.2}
+    """
+    name, equals, value = text.partition("=")
+    name = name.strip()
+    if not equals or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise PlatformError(f"found {text!r}, expected a fact as name=value, such as price_per_hour=1.2")
+    facts = {known: fact for known, fact in platform.facts.items() if known != name}
+    return replace(platform, facts=facts | ({name: _value(name, value.strip())} if value.strip() else {}))
+
+
+def _value(name: str, text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        raise PlatformError(f"the fact {name!r} is {text}, expected a finite number or a text")
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else number
+
+
+def name_for(facts: Mapping[str, Any], platform_class: str | None = None) -> str:
+    """Return a short name that stays the same for the same kind of machine.
+
+    >>> name_for({"cpu_model": "Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz", "cpu_vendor": "Intel", "cores": 28})
+    'intel-xeon-e5-2690-v4-28c'
+    >>> name_for({"gpus": [{"vendor": "NVIDIA", "model": "NVIDIA H200"}]}, platform_class="gpu")
+    'h200'
+    """
+    gpus = facts.get("gpus") or []
+    if platform_class == "gpu" and gpus:
+        slug = _slug(re.sub(r"\b(NVIDIA|AMD|Instinct|Tesla|GeForce|Radeon)\b", " ", str(gpus[0].get("model", ""))))
+        return (slug or "gpu") + (f"-x{len(gpus)}" if len(gpus) > 1 else "")
+    model = str(facts.get("cpu_model") or facts.get("architecture") or "unknown")
+    model = re.sub(r"\((R|TM|C)\)|@.*|\bwith\b.*|\b\d+-Core\b", " ", model, flags=re.IGNORECASE)
+    slug = _slug(re.sub(r"\b(CPU|Processor)\b", " ", model, flags=re.IGNORECASE))
+    vendor = _slug(str(facts.get("cpu_vendor") or ""))
+    if vendor and vendor not in slug.split("-"):
+        slug = f"{vendor}-{slug}"
+    return f"{slug}-{facts['cores']}c" if facts.get("cores") else slug
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
