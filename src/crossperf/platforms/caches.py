@@ -58,8 +58,9 @@ def _cache(facts: Mapping[str, Any], level: int, kind: str) -> Mapping[str, Any]
 
 
 def _last_level(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    shared = [cache for cache in facts.get("caches", ()) if cache.get("level", 0) > 1 and cache.get("kind") != "data"]
-    return max(shared, key=lambda cache: int(cache["level"]), default={})
+    # A second level without a line is that of AMD's /proc/cpuinfo, where nothing else is known: not the last one.
+    found = [cache for cache in facts.get("caches", ()) if cache.get("level", 0) > (1 if "line_bytes" in cache else 2)]
+    return max(found, key=lambda cache: int(cache["level"]), default={})
 
 
 def _filled(name: str, cache: Mapping[str, Any]) -> tuple[tuple[int, int, int], list[str]]:

@@ -87,6 +87,7 @@ def facts_of_this_machine(root: Path = Path("/")) -> dict[str, Any]:
     facts: dict[str, Any] = {
         **_processor(tree, blocks),
         **_topology(tree, blocks),
+        "cpu_quota": _cpu_quota(tree),
         **_clock(tree, blocks),
         "caches": _caches(tree, blocks),
         **_memory(tree),
@@ -206,7 +207,6 @@ def _topology(tree: _Tree, blocks: list[dict[str, str]]) -> dict[str, Any]:
         "threads_per_core": max(len(_cpu_list(siblings)) for siblings in cores),
         "hardware_threads_online": len(cpus),
         "hardware_threads": _usable(tree, blocks),
-        "cpu_quota": _cpu_quota(tree),
     }
 
 
