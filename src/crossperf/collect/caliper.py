@@ -1,0 +1,462 @@
+"""Reads Caliper profiles: ``.cali`` (through caliper-reader), ``json-split``, and JSON records.
+
+A profile is a tree of regions with metrics. `read` makes one run of a file by default (``regions="whole"``),
+since an application is what crossperf predicts. In a benchmark suite such as RAJAPerf each kernel is the
+application: ``regions="leaf"`` makes one run of each innermost region, named after it. Nothing in a file tells
+the two apart for sure, so the choice is the caller's.
+
+Runtime is a region's time on the slowest rank; counts are summed over ranks. Names of metrics tell how they
+were made, outermost step first: ``max#inclusive#sum#time.duration`` is the greatest, over ranks, of the sum of
+a region's times with those of the regions inside.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NoReturn
+
+from crossperf.collect.event_names import event_name
+from crossperf.collect.measurement import Measurement
+from crossperf.errors import MissingDependencyError, ProfileFileError
+from crossperf.runs.rules import as_number
+
+Regions = Literal["whole", "leaf"]
+
+_UNITS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
+_STEPS = ("sum", "min", "max", "avg", "any", "inclusive", "count", "scale", "ratio")
+#: Names that Caliper's recipes show instead of the steps: outermost step, inclusive or not.
+_ALIASES = {
+    "time (inc)": ("", True),
+    "inclusive time": ("", True),
+    "time (i)": ("", True),
+    "time (exc)": ("", False),
+    "time (e)": ("", False),
+    "exclusive time": ("", False),
+    "max time/rank": ("max", True),
+    "avg time/rank": ("avg", True),
+    "min time/rank": ("min", True),
+    "total time": ("sum", True),
+}
+_RANK = ("mpi.rank", "rank")
+_NESTED = ("path", "region", "function", "annotation", "loop")
+#: Left out of the metadata: long, or about a person.
+_PRIVATE = ("libraries", "user", "uid")
+_ADVICE = "Profile again, or copy the file again."
+
+
+#: A region's path (empty outside of all regions), the rank where known, and metrics by name.
+_Record = tuple[tuple[str, ...], Any, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """How a metric was made, from its name."""
+
+    name: str
+    base: str
+    across: str = ""
+    inclusive: bool = False
+    unit_s: float | None = None
+
+
+@dataclass
+class _Profile:
+    """The content of one file."""
+
+    path: Path
+    records: list[_Record] = field(default_factory=list)
+    of_region: dict[tuple[str, ...], list[_Record]] = field(default_factory=lambda: defaultdict(list))
+    facts: dict[str, Any] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def reads(path: Path) -> bool:
+    """Tell whether a file is a Caliper profile in one of its three forms."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(1 << 16)
+    except OSError:
+        return False
+    if start.startswith(b"__rec="):
+        return True
+    if path.suffix != ".json":
+        return False
+    split = b'"data"' in start and b"[" in start and start.lstrip().startswith(b"{")
+    if split:
+        return _has_keys(path, "data", "columns", "nodes")
+    return start.lstrip().startswith((b"[", b"{")) and _is_records(path)
+
+
+def _has_keys(path: Path, *names: str) -> bool:
+    try:
+        facts = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(facts, dict) and all(isinstance(facts.get(name), list) for name in names)
+
+
+def _is_records(path: Path) -> bool:
+    try:
+        records = _records_of(json.loads(path.read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return bool(records) and any(any(_metric(str(name)).base == "time" for name in record) for record in records)
+
+
+def _records_of(facts: Any) -> list[dict[str, Any]]:
+    found = facts.get("records") if isinstance(facts, dict) else facts
+    return found if isinstance(found, list) and all(isinstance(record, dict) for record in found) else []
+
+
+def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
+    """Return one measurement of the whole file, or one of each innermost region."""
+    profile = _read_cali(path) if _starts_as_cali(path) else _read_json(path)
+    paths = list(dict.fromkeys(names for names, _, _ in profile.records if names))
+    if not paths:
+        raise ProfileFileError(
+            f"{path}: found a Caliper profile with no regions, expected at least one. Mark regions in the program "
+            "(CALI_MARK_BEGIN), or have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi').",
+            path=str(path),
+        )
+    metrics = _Metrics(profile)
+    if metrics.time is None and not metrics.events:
+        _fail(path, "regions with neither times nor PAPI counts")
+    if regions == "whole":
+        return [_measurement(profile, metrics, None)]
+    outer = {names[:depth] for names in paths for depth in range(1, len(names))}
+    leaves: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for names in paths:
+        if names not in outer:
+            leaves[names[-1]].append(names)
+    return [_measurement(profile, metrics, same) for same in leaves.values()]
+
+
+def _fail(path: Path, found: str, cause: BaseException | None = None) -> NoReturn:
+    raise ProfileFileError(
+        f"{path}: found {found}, expected a whole Caliper profile. {_ADVICE}", path=str(path)
+    ) from cause
+
+
+def _starts_as_cali(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            start = file.read(6)
+    except OSError as error:
+        _fail(path, f"a file that cannot be read ({error.strerror})", error)
+    return start == b"__rec=" or path.suffix == ".cali"
+
+
+def _read_cali(path: Path) -> _Profile:
+    try:
+        from caliperreader import CaliperReader
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path}: reading .cali files needs caliper-reader: pip install 'crossperf[caliper]'. "
+            "JSON that cali-query writes ('cali-query -f json-split') is read without it.",
+            path=str(path),
+        ) from error
+    text = path.read_bytes().decode("utf-8", "replace")
+    if not text.endswith("\n") or "\n__rec=globals" not in f"\n{text}":
+        # Caliper writes the run's globals last.
+        _fail(path, "a file without the record of globals that Caliper writes last, so it is cut short")
+    reader = CaliperReader()
+    try:
+        reader.read(text.splitlines())
+        attributes = {name: reader.attribute(name) for name in reader.attributes()}
+        described = {
+            name: (attribute.get("attribute.unit"), attribute.get("attribute.alias"))
+            for name, attribute in attributes.items()
+        }
+    except Exception as error:  # the reader meets damage with whatever Python raises
+        _fail(path, f"records that are damaged ({type(error).__name__}: {error})", error)
+    profile = _Profile(path, facts=dict(reader.globals))
+    profile.units = {name: unit for name, (unit, _) in described.items() if unit}
+    profile.aliases = {name: alias for name, (_, alias) in described.items() if alias}
+    known = set(profile.facts)
+    for record in reader.records:
+        _add(profile, {name: value for name, value in record.items() if name not in known}, record.get("path"))
+    return profile
+
+
+def _read_json(path: Path) -> _Profile:
+    try:
+        facts = json.loads(path.read_bytes())
+    except OSError as error:
+        _fail(path, f"a file that cannot be read ({error.strerror})", error)
+    except (ValueError, RecursionError) as error:
+        _fail(path, f"text that is not JSON ({error})", error)
+    profile = _Profile(path)
+    if isinstance(facts, dict) and "columns" in facts:
+        _read_split(profile, facts)
+    elif records := _records_of(facts):
+        if isinstance(facts, dict):
+            profile.facts = {name: value for name, value in facts.items() if isinstance(value, str | int | float)}
+        for record in records:
+            named = next((record[name] for name in _NESTED if record.get(name)), None)
+            _add(profile, record, named)
+    else:
+        _fail(path, "JSON that is neither json-split nor a list of records")
+    return profile
+
+
+def _read_split(profile: _Profile, facts: dict[str, Any]) -> None:
+    """Read ``data`` by ``columns``, where a region is the number of one of ``nodes``."""
+    parts = {name: facts.pop(name, None) for name in ("data", "columns", "column_metadata", "nodes")}
+    data, columns, nodes = parts["data"], parts["columns"], parts["nodes"]
+    if not all(isinstance(part, list) for part in (data, columns, nodes)):
+        _fail(profile.path, "json-split without data, columns or nodes")
+    profile.facts = {name: value for name, value in facts.items() if isinstance(value, str | int | float)}
+    paths = _paths(profile, nodes)
+    names = [str(name) for name in columns]
+    region = next((names.index(name) for name in _NESTED if name in names), None)
+    for row in data:
+        if not isinstance(row, list) or len(row) != len(names):
+            _fail(profile.path, f"a row of data that does not have {len(names)} cells")
+        place = None if region is None else row[region]
+        if place is not None and not (isinstance(place, int) and 0 <= place < len(paths)):
+            _fail(profile.path, f"a row of data with node {place!r} of {len(paths)}")
+        _add(profile, dict(zip(names, row, strict=True)), None if place is None else list(paths[place]))
+
+
+def _paths(profile: _Profile, nodes: Sequence[Any]) -> list[tuple[str, ...]]:
+    """Return each node's path; a parent stands before its children."""
+    paths: list[tuple[str, ...]] = []
+    for number, node in enumerate(nodes):
+        parent = node.get("parent") if isinstance(node, dict) else -1
+        if not (parent is None or (isinstance(parent, int) and 0 <= parent < number)):
+            _fail(profile.path, f"node {number} that does not follow its parent")
+        above = () if parent is None else paths[parent]
+        paths.append((*above, str(node.get("label", ""))))
+    return paths
+
+
+def _add(profile: _Profile, record: Mapping[str, Any], named: Any) -> None:
+    names = tuple(map(str, named)) if isinstance(named, list) else tuple(filter(None, str(named or "").split("/")))
+    rank = next((record[name] for name in _RANK if name in record), None)
+    numbers = {}
+    for name, value in record.items():
+        number = as_number(value)
+        if number is not None and math.isfinite(number) and name not in (*_RANK, *_NESTED):
+            numbers[name] = number
+    profile.records.append((names, rank, numbers))
+    profile.of_region[names].append((names, rank, numbers))
+
+
+def _metric(name: str, alias: str | None = None) -> _Metric:
+    """Return how a metric was made; its base is ``time``, an event, or something else.
+
+    >>> _metric("sum#inclusive#sum#time.duration.ns")
+    _Metric(name='sum#inclusive#sum#time.duration.ns', base='time', across='sum', inclusive=True, unit_s=1e-09)
+    >>> _metric("inclusive#sum#papi.PAPI_TOT_INS").base
+    'PAPI_TOT_INS'
+    """
+    *steps, base = name.split("#")
+    if not steps and (alias or name).lower() in _ALIASES:
+        across, inclusive = _ALIASES[(alias or name).lower()]
+        return _Metric(name, "time", across, inclusive)
+    if any(step not in _STEPS for step in steps):
+        return _Metric(name, base)
+    inclusive = "inclusive" in steps
+    # Two aggregations, the inner one over a process and the outer one over ranks.
+    across = steps[0] if len([step for step in steps if step != "inclusive"]) > 1 else ""
+    stem, dot, unit = base.rpartition(".")
+    timed = base in ("time", "time.duration", "time.inclusive.duration")
+    if not timed and dot and unit in _UNITS and stem in ("time.duration", "time.inclusive.duration"):
+        return _Metric(name, "time", across, inclusive or "inclusive" in base, _UNITS[unit])
+    if timed:
+        return _Metric(name, "time", across, inclusive or "inclusive" in base)
+    return _Metric(name, event_name(base), across, inclusive)
+
+
+class _Metrics:
+    """Which metrics of a file are its time and its events."""
+
+    def __init__(self, profile: _Profile) -> None:
+        names = list(dict.fromkeys(name for _, _, numbers in profile.records for name in numbers))
+        found = [_metric(name, profile.aliases.get(name)) for name in names]
+        if "time (exc)" in names:  # then the recipe calls inclusive time plainly "time"
+            found = [replace(metric, inclusive=True) if metric.name == "time" else metric for metric in found]
+        times = [metric for metric in found if metric.base == "time" and _outer(metric) != "count"]
+        self.time = self._choose(times, ("max", "", "avg", "sum"))
+        self.events: dict[str, _Metric] = {}
+        events = [metric for metric in found if metric.base.startswith("PAPI_")]
+        for base in dict.fromkeys(metric.base for metric in events):
+            chosen = self._choose([metric for metric in events if metric.base == base], ("sum", "", "avg"))
+            if chosen is not None:
+                self.events[base] = chosen
+        used = {metric.name for metric in (*times, *events)}
+        self.others = [name for name in names if name not in used]
+        self.notes: list[str] = []
+        self.unit_s = 1.0
+        if self.time is not None:
+            self.unit_s = self._unit(profile, self.time)
+
+    @staticmethod
+    def _choose(metrics: Sequence[_Metric], order: Sequence[str]) -> _Metric | None:
+        """Return the best metric by its step across ranks, an inclusive one before an exclusive one."""
+        # Without a step across ranks, min, max and avg are over a region's visits.
+        visits = ("min", "max", "avg")
+        usable = [
+            metric for metric in metrics if metric.across in order and (metric.across or _outer(metric) not in visits)
+        ]
+        return min(usable, key=lambda metric: (order.index(metric.across), not metric.inclusive), default=None)
+
+    def _unit(self, profile: _Profile, time: _Metric) -> float:
+        named = time.unit_s or _UNITS.get(profile.units.get(time.name, ""))
+        if named is not None:
+            return named
+        values = [numbers[time.name] for _, _, numbers in profile.records if time.name in numbers]
+        whole = all(value.is_integer() for value in values) and max(values, default=0.0) >= 1.0
+        unit, why = (1e-6, "whole numbers, as Caliper's timer counts microseconds") if whole else (1.0, "fractions")
+        read_as = "microseconds" if whole else "seconds"
+        self.notes.append(f"the file names no unit for {time.name}: read as {read_as}, since all are {why}")
+        return unit
+
+
+def _outer(metric: _Metric) -> str:
+    return metric.name.split("#")[0] if "#" in metric.name else ""
+
+
+def _measurement(profile: _Profile, metrics: _Metrics, regions: Sequence[tuple[str, ...]] | None) -> Measurement:
+    ranks = _ranks(profile)
+    notes = [*profile.notes, *metrics.notes]
+    runtime_s = _time(profile, metrics, regions, ranks, notes)
+    events: dict[str, float | None] = {
+        base: _count(profile, metric, regions, ranks, notes) for base, metric in metrics.events.items()
+    }
+    facts = _facts(profile, ranks)
+    if regions is not None:
+        others = [numbers for names in regions for _, _, numbers in profile.of_region[names]]
+        facts |= {
+            "app": regions[0][-1],
+            "region": "; ".join("/".join(names) for names in regions),
+            "region_metrics": {name: numbers[name] for numbers in others for name in metrics.others if name in numbers},
+        }
+    return Measurement(
+        tool="caliper",
+        events=events,
+        version=profile.facts.get("cali.caliper.version"),
+        runtime_s=runtime_s,
+        notes=tuple(notes),
+        facts=facts,
+    )
+
+
+def _by_rank(profile: _Profile, metric: _Metric, regions: Sequence[tuple[str, ...]] | None) -> dict[Any, float]:
+    """Return a metric's total by rank: over the whole execution, or over innermost regions of one name.
+
+    With inclusive values the outermost regions hold those inside; records of no region hold the rest.
+    """
+    totals: dict[Any, float] = defaultdict(float)
+    if regions is not None:
+        records = [record for names in regions for record in profile.of_region[names]]
+    elif metric.inclusive:
+        records = [record for record in profile.records if len(record[0]) <= 1]
+    else:
+        records = profile.records
+    for _, rank, numbers in records:
+        if metric.name in numbers:
+            totals[rank] += numbers[metric.name]
+    return dict(totals)
+
+
+def _time(
+    profile: _Profile, metrics: _Metrics, regions: Sequence[tuple[str, ...]] | None, ranks: int | None, notes: list[str]
+) -> float | None:
+    if metrics.time is None:
+        notes.append("no runtime: the profile holds no times (add the timer service)")
+        return None
+    by_rank = _by_rank(profile, metrics.time, regions)
+    if not by_rank:
+        return None
+    longest = max(by_rank.values()) * metrics.unit_s
+    if metrics.time.across == "sum" and ranks is not None and ranks > 1:
+        notes.append(f"runtime is the mean over {ranks} ranks, for want of the slowest one's")
+        longest /= ranks
+    elif metrics.time.across == "avg":
+        notes.append("runtime is the mean over ranks, for want of the slowest one's")
+    if regions is None:
+        outside = max(_outside(profile, metrics.time).values(), default=0.0) * metrics.unit_s
+        if outside > 0.05 * longest:
+            notes.append(f"{outside:.4g} s of the runtime were spent outside of all regions")
+    return longest if longest > 0 else None
+
+
+def _outside(profile: _Profile, metric: _Metric) -> dict[Any, float]:
+    return {
+        rank: numbers[metric.name] for names, rank, numbers in profile.records if not names and metric.name in numbers
+    }
+
+
+def _count(
+    profile: _Profile, metric: _Metric, regions: Sequence[tuple[str, ...]] | None, ranks: int | None, notes: list[str]
+) -> float | None:
+    by_rank = _by_rank(profile, metric, regions)
+    if not by_rank:
+        return None
+    if metric.across == "avg":
+        if ranks is None:
+            notes.append(f"{metric.base} is left out: a mean over an unknown number of ranks")
+            return None
+        return sum(by_rank.values()) * ranks
+    return sum(by_rank.values())
+
+
+def _ranks(profile: _Profile) -> int | None:
+    for name in ("mpi.world.size", "jobsize"):
+        number = as_number(profile.facts.get(name))
+        if number is not None and number >= 1:
+            return int(number)
+    return len({rank for _, rank, _ in profile.records if rank is not None}) or None
+
+
+def _facts(profile: _Profile, ranks: int | None) -> dict[str, Any]:
+    """Return what the globals, which Adiak collects, tell of a run."""
+    told = profile.facts
+    command = _list(told.get("cmdline"))
+    executable = str(told.get("executable") or (PurePosixPath(command[0]).name if command else "")) or None
+    size = as_number(told.get("ProblemSizeRunParam"))
+    if size is not None:
+        meaning = told.get("SizeMeaning")
+        text = f"{size:.0f}" if size.is_integer() else f"{size:g}"
+        size_text = text if meaning in (None, "Direct") else f"{text} ({str(meaning).lower()})"
+    else:
+        size_text = " ".join(command[1:])
+    started = as_number(told.get("launchdate"))
+    kept = {
+        name: value
+        for name, value in told.items()
+        if name not in _PRIVATE and not name.startswith(("spot.", "cali.")) and not isinstance(value, list)
+    }
+    return {
+        "app": executable,
+        "input": size_text or None,
+        "platform": told.get("cluster"),
+        "ranks": ranks,
+        "host": told.get("hostname"),
+        "started": _iso(started) if started is not None else None,
+        "globals": kept or None,
+    }
+
+
+def _list(value: Any) -> list[str]:
+    """Return Adiak's ``[a,b,c]`` as a list."""
+    text = str(value or "")
+    return text[1:-1].split(",") if text.startswith("[") and text.endswith("]") and len(text) > 2 else []
+
+
+def _iso(seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
