@@ -162,3 +162,26 @@ def test_regions_choose_what_a_run_of_caliper_is(tmp_path: Path) -> None:
     assert [run.runtime_s for run in whole.runs] == [4.0]
     assert [run.app for run in leaves.runs] == ["x", "y"]
     assert sum("no counter could be made" in note for _, note in leaves.notes) == 1
+
+
+def test_runs_that_were_built_differently_and_count_as_repeats_are_noted(tmp_path: Path) -> None:
+    for flags in ("-O0", "-O3"):
+        facts = {"records": [{"path": "x", "time": 1.5}], "cluster": "quartz", "cmake_cxx_flags": flags}
+        (tmp_path / f"{flags}.json").write_text(json.dumps(facts))
+    found = import_runs("caliper", [tmp_path], regions="leaf", input="1")
+    assert len(found.runs) == 2
+    assert [note for where, note in found.notes if where == "quartz" and "cmake_cxx_flags (-O0, -O3)" in note]
+    alone = import_runs("caliper", [tmp_path / "-O0.json"], regions="leaf", input="1")
+    assert not [note for _, note in alone.notes if "differ" in note]
+
+
+def test_recorded_outputs_of_every_tool_are_claimed_by_their_own_reader_alone() -> None:
+    claimed = [
+        (name, path)
+        for name, reader in READERS.items()
+        for path in sorted((Path(__file__).parents[1] / "data" / name).rglob("*"))
+        if path.is_file() and reader.reads(path)
+    ]
+    assert {name for name, _ in claimed} >= {"perf", "papi", "ncu"}
+    for name, path in claimed:
+        assert guess(path) == name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,12 @@ from crossperf.collect.measurement import Measurement, to_run
 from crossperf.collect.tabular import Rejected
 from crossperf.errors import MissingDependencyError, ProfileFileError, SettingsError, did_you_mean, some_of
 from crossperf.records import Run
+from crossperf.runs.rules import failed
 
 AUTO = "auto"
 _NAMES = ("app", "input", "platform")
+#: Globals of a Caliper profile that make another program of one source.
+_BUILD = ("variant", "tuning", "compiler", "cmake_cxx_flags")
 _NO_COUNTERS = "no counter could be made of what the profile holds: its runs tell runtimes alone"
 
 
@@ -71,7 +75,7 @@ READERS: dict[str, Reader] = {
 
 @dataclass(frozen=True)
 class Imported:
-    """Runs that were made of files; notes as (path, text); files and rows that were left out, with reasons."""
+    """Runs that were made of files; notes as (path or platform, text); what was left out, with reasons."""
 
     runs: list[Run] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -149,7 +153,26 @@ def import_runs(
         )
     if not result.runs:
         raise _nothing(paths, result)
+    result.notes.extend(_mixed(result.runs))
     return result
+
+
+def _mixed(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
+    """Yield a note for each way in which runs that count as repeats of each other were built or tuned differently."""
+    built: dict[tuple[str, str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for run in runs:
+        for name in _BUILD:
+            value = (run.metadata.get("globals") or {}).get(name)
+            if value is not None:
+                built[run.app, run.input, run.platform][name].add(str(value).strip())
+    for platform, name in dict.fromkeys((cell[2], name) for cell in built for name in _BUILD):
+        values = {value for cell in built if cell[2] == platform for value in built[cell][name]}
+        if any(cell[2] == platform and len(names[name]) > 1 for cell, names in built.items()):
+            yield (
+                platform,
+                f"runs of one workload differ in {name} ({some_of(sorted(values), 3)}) and will count as repeats; "
+                "import the files one by one with a --platform for each to keep them apart",
+            )
 
 
 def _options(format: str, mapping: str | Path | None, regions: Regions) -> dict[str, dict[str, Any]]:  # noqa: A002
@@ -240,7 +263,8 @@ def _import(
         else:
             run = to_run([measurement], **columns, source_file=str(path))
             result.runs.append(run)
-            notes += [*measurement.notes, *([] if run.counters else [_NO_COUNTERS])]
+            bare = not run.counters and not failed(run.status)
+            notes += [*measurement.notes, *([_NO_COUNTERS] if bare else [])]
     result.notes.extend((str(path), note) for note in dict.fromkeys(notes))
 
 
