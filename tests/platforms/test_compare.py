@@ -25,8 +25,8 @@ def test_two_platforms_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_facts_set_by_a_user_are_compared_too() -> None:
-    cheap = Platform("cheap", None, {"price_per_hour": 0.5, "bandwidth_gb_s": 100, "free": 0})
-    dear = Platform("dear", None, {"price_per_hour": 2.0, "free": 5})
+    cheap = Platform("cheap", "cpu", {"price_per_hour": 0.5, "bandwidth_gb_s": 100, "free": 0})
+    dear = Platform("dear", "cpu", {"price_per_hour": 2.0, "free": 5})
     rows = {row.fact: row for row in compare(cheap, dear)}
     assert rows["price_per_hour"].ratio == 4.0
     assert rows["bandwidth_gb_s"].texts == ("100 GB/s", "-")

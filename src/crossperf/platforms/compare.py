@@ -60,7 +60,7 @@ def flat(platform: Platform) -> dict[str, Any]:
     >>> flat(Platform("a", "cpu", {"caches": [{"level": 1, "kind": "data", "size_bytes": 32768}]}))
     {'class': 'cpu', 'l1d_bytes': 32768}
     """
-    facts: dict[str, Any] = {"class": platform.platform_class} if platform.platform_class else {}
+    facts: dict[str, Any] = {"class": platform.platform_class}
     for name, value in platform.facts.items():
         if name == "caches":
             facts |= _flat_caches(value)

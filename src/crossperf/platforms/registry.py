@@ -29,18 +29,17 @@ class Platform:
     """
 
     name: str
-    platform_class: str | None = None
+    platform_class: str = "cpu"
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the platform as JSON's own types."""
-        told = {"name": self.name, "platform_class": self.platform_class}
-        return {name: value for name, value in told.items() if value is not None} | {"facts": dict(self.facts)}
+        return {"name": self.name, "platform_class": self.platform_class, "facts": dict(self.facts)}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Platform:
         """Return the platform that `to_json` wrote."""
-        return cls(entry["name"], entry.get("platform_class"), dict(entry.get("facts") or {}))
+        return cls(entry["name"], entry.get("platform_class", "cpu"), dict(entry.get("facts") or {}))
 
 
 def read(path: str | Path) -> list[Platform]:
@@ -94,14 +93,14 @@ def _problems(entries: Sequence[Any]) -> Iterable[str]:
         if not isinstance(entry, dict):
             yield f"platform {number} is {entry!r}, expected an object"
             continue
-        name, kind = entry.get("name"), entry.get("platform_class")
+        name, kind = entry.get("name"), entry.get("platform_class", "cpu")
         if not isinstance(name, str) or not name.strip():
             yield f"platform {number} has the name {name!r}, expected a text"
         elif name in seen:
             yield f"the name {name!r} stands twice"
         else:
             seen.add(name)
-        if kind is not None and not isinstance(kind, str):
+        if not isinstance(kind, str):
             yield f"platform {number} has the class {kind!r}, expected a text"
         if not isinstance(entry.get("facts", {}), dict):
             yield f"platform {number} has facts that are no object"
