@@ -61,6 +61,8 @@ def _outcome(result: Profiled) -> str:
         low, high, kind = interval(succeeded)
         spread = f"; {kind} {low:.4g} to {high:.4g} s" if len(succeeded) > 1 else ""
         words.append(f"{median(succeeded):.4g} s (median of {len(succeeded)}{spread})")
+    if not result.executions:
+        return "interrupted before the first execution ended; nothing was measured"
     words += [f"failed: {status}" for status in failed]
     if result.interrupted:
         words.append("interrupted; what was measured before is kept")
@@ -82,7 +84,8 @@ def _tools(result: Profiled) -> list[str]:
     for measurement in result.measurements:
         cost = f": {measurement.runtime_s:.3g} s" if measurement.runtime_s else ""
         if measurement.slowdown:
-            cost += f", {measurement.slowdown:.2g} times as long as without it"
+            times = f"{measurement.slowdown:.0f}" if measurement.slowdown >= 10 else f"{measurement.slowdown:.2g}"
+            cost += f", {times} times as long as without it"
         found.append(f"{measurement.tool} {measurement.version or ''}".rstrip() + cost)
         found += [f"  note: {note}" for note in measurement.notes]
     return found

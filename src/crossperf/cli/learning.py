@@ -1,0 +1,182 @@
+"""Commands that learn from a runs table and answer from what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crossperf.cli.words import (
+    JSON,
+    PLATFORMS,
+    SEED,
+    SETTINGS,
+    TABLE,
+    names,
+    progress_bar,
+    refuse_existing,
+    say,
+    settings_of,
+    wrote,
+)
+from crossperf.errors import CrossperfError, SettingsError
+
+if TYPE_CHECKING:
+    from crossperf.dataset import Dataset
+    from crossperf.evaluate import Evaluation
+    from crossperf.model.base import Predictor
+    from crossperf.predict import Answer
+
+
+@click.command()
+@TABLE
+@click.option("--split", type=click.Choice(["row", "workload", "app"]), default="workload", show_default=True)
+@click.option("--models", default="vae-dnn,random-forest", show_default=True, help="Models to compare: a,b,c.")
+@click.option("--folds", default=5, show_default=True, help="Number of folds.")
+@SEED
+@PLATFORMS
+@click.option("--ablation", is_flag=True, help="Compare vae-dnn with each of its stages switched off.")
+@JSON
+def evaluate(
+    table: Path,
+    split: Any,
+    models: str,
+    folds: int,
+    seed: int,
+    platforms: str | None,
+    ablation: bool,
+    json_file: Path | None,
+) -> None:
+    """Fit models on the training part of each fold of TABLE and score the part held out."""
+    from crossperf import dataset, evaluate, show
+
+    chosen_models = names(models)
+    if not chosen_models:
+        raise SettingsError(f"--models: found {models!r}, expected names of models, such as vae-dnn,ridge.")
+    data = dataset.build(table, platforms=names(platforms))
+    with progress_bar(f"evaluating, split {split}") as progress:
+        result = evaluate.evaluate(
+            data,
+            evaluate.ablation(seed) if ablation else chosen_models,
+            split=split,
+            n_folds=folds,
+            seed=seed,
+            progress=progress,
+        )
+    show.evaluation(result)
+    _doubts(result)
+    if json_file:
+        result.write(json_file)
+        wrote(json_file)
+
+
+@click.command()
+@TABLE
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The model folder to make.")
+@click.option("--model", "model_name", default="vae-dnn", show_default=True, help="Which model to train.")
+@SEED
+@PLATFORMS
+@SETTINGS
+@click.option("--overwrite", is_flag=True, help="Replace the model that stands at OUTPUT.")
+def train(
+    table: Path,
+    output: Path,
+    model_name: str,
+    seed: int,
+    platforms: str | None,
+    settings: tuple[str, ...],
+    overwrite: bool,
+) -> None:
+    """Train a model on all of TABLE and save it as a folder."""
+    from crossperf import dataset, model, show
+    from crossperf.model import store
+
+    chosen = settings_of(settings)
+    made = model.make(model_name, **chosen)
+    if "seed" in made.get_params() and "seed" not in chosen:
+        made.set_params(seed=seed)
+    store.refuse_unless_free(output, overwrite=overwrite)
+    data = dataset.build(table, platforms=names(platforms))
+    with progress_bar(f"training {model_name}") as progress:
+        progress(f"{len(data):,} cells", 0, 1)
+        _learn(made, data, settings)
+    store.save(store.Saved.of(made, data), output, overwrite=overwrite)
+    show.training(made, data)
+    wrote(output)
+
+
+@click.command()
+@click.argument("model_folder", metavar="MODEL", type=click.Path(path_type=Path))
+@TABLE
+@click.option("--relative-to", default="source", show_default=True, help="source, fastest, or a platform.")
+@JSON
+def predict(model_folder: Path, table: Path, relative_to: str, json_file: Path | None) -> None:
+    """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
+    from crossperf import show
+    from crossperf.files import write_json
+    from crossperf.model import store
+    from crossperf.predict import predict
+
+    answer: Answer = predict(store.load(model_folder), table, relative_to=relative_to)
+    show.predictions(answer)
+    for note in answer.notes:
+        say(f"note: {note}")
+    if json_file:
+        predictions = [prediction.to_json() for prediction in answer.predictions]
+        write_json(json_file, {"format": 1, "notes": list(answer.notes), "predictions": predictions})
+        wrote(json_file)
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help=".jsonl, .csv or .parquet")
+@click.option("--apps", default=12, show_default=True)
+@click.option("--inputs", default=8, show_default=True, help="Inputs of each application.")
+@click.option("--platforms", default=4, show_default=True)
+@click.option("--repeats", default=3, show_default=True)
+@click.option("--noise", default=0.03, show_default=True, help="Standard deviation of log runtime.")
+@SEED
+def toy(output: Path, apps: int, inputs: int, platforms: int, repeats: int, noise: float, seed: int) -> None:
+    """Write a runs table drawn from a known law, for tests and first steps."""
+    from crossperf.toy import make_table
+
+    refuse_existing(output)
+    make_table(apps, inputs, platforms, repeats, noise, seed).write(output)
+    wrote(output)
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Where files go.",
+)
+@SEED
+def demo(output: Path, seed: int) -> None:
+    """Run the main job end to end on made-up runs: check, evaluate, train, predict."""
+    from crossperf.demo import run
+
+    run(output, seed, progress_bar)
+
+
+def _learn(made: Predictor, data: Dataset, settings: Sequence[str]) -> None:
+    """Fit a model; what a library underneath says about a value of --set becomes one sentence."""
+    try:
+        made.learn(data)
+    except CrossperfError:
+        raise
+    except (ValueError, TypeError) as error:
+        if not settings:
+            raise
+        reason = str(error).splitlines()[0].rstrip(".")
+        found = f"--set {' --set '.join(settings)}"
+        raise SettingsError(f"{found}: the model {made.name!r} does not fit with it ({reason}). Correct it.") from error
+
+
+def _doubts(result: Evaluation) -> None:
+    for doubt in result.doubts:
+        say(f"doubt: {doubt}")

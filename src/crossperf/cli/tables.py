@@ -1,0 +1,54 @@
+"""Commands that look at a runs table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crossperf.cli.words import JSON, TABLE, say, wrote
+
+
+@click.group()
+def runs() -> None:
+    """Look at a runs table: what is wrong with it, and what it holds."""
+
+
+@runs.command("check")
+@TABLE
+@JSON
+def runs_check(table: Path, json_file: Path | None) -> int:
+    """List every problem of TABLE, each with its place and what to do."""
+    from crossperf.files import write_json
+    from crossperf.runs.table import check
+
+    problems = check(table)
+    for problem in problems:
+        click.echo(f"{problem.severity}: {table}: {problem}")
+    errors = sum(problem.severity == "error" for problem in problems)
+    verdict = "cannot be used" if errors else "can be used"
+    click.echo(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
+    if json_file:
+        write_json(json_file, {"format": 1, "problems": [problem.to_json() for problem in problems]})
+        wrote(json_file)
+    return 1 if errors else 0
+
+
+@runs.command("info")
+@TABLE
+@JSON
+def runs_info(table: Path, json_file: Path | None) -> None:
+    """Tell what TABLE holds: applications, platforms, completeness, repeats, noise, missing counters."""
+    from crossperf import show
+    from crossperf.files import write_json
+    from crossperf.runs.summary import info
+    from crossperf.runs.table import read
+
+    sound = read(table, need_runtime=False)
+    facts = info(sound)
+    show.info(facts)
+    for problem in sound.warnings:
+        say(f"warning: {problem}")
+    if json_file:
+        write_json(json_file, {"format": 1, **facts})
+        wrote(json_file)
