@@ -172,9 +172,8 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
     if problems:
         raise _BadRowError(" ".join(problems))
     if filled:
-        notes.append(
-            f"{len(filled)} counters hold -1, the scripts' mark for absent, and are not measured: {some_of(filled)}"
-        )
+        hold, are = ("counter holds", "is") if len(filled) == 1 else ("counters hold", "are")
+        notes.append(f"{len(filled)} {hold} -1, the scripts' mark for absent, and {are} missing: {some_of(filled)}")
     if renamed:
         notes.append(f"on {machine} " + "; ".join(renamed))
     if ranks is None or ranks > 1:
