@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,8 +85,8 @@ class NcuBackend:
     Parameters
     ----------
     launch_limit
-        Count the first so many launches of each process alone. Nothing is scaled up to the others: the sums are
-        those of a part then, and a note says so.
+        Count the first so many launches alone, over all processes. Nothing is scaled up to the others: the sums
+        are those of a part then, and a note says so.
     cache_control
         ``all`` empties the caches before each repetition, as ncu does by itself: every kernel starts cold.
         ``none`` leaves them as the repetition before left them, so that a kernel finds its own data.
@@ -109,7 +109,7 @@ class NcuBackend:
 
     def what_not(self) -> str | None:
         """Return what ncu cannot do here although it works, or ``None``."""
-        return f"counts the first {self.launch_limit:,} launches of a process" if self.launch_limit else None
+        return f"counts the first {self.launch_limit:,} launches alone" if self.launch_limit else None
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute the command under ncu and return the sums over its kernel launches."""
@@ -123,18 +123,20 @@ class NcuBackend:
             execution = runner.execute(line, quiet=True)
             text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         complaint = _complaint(text)
+        if _PERMISSION in complaint:
+            raise CollectError(f"ncu could not count: {_MAY_NOT}")
         if execution.status != OK:
             raise CollectError(f"the command failed under ncu: {execution.status}{complaint and f' ({complaint})'}")
-        launches = list(_launches_of_text(text, str(log))) if _header_at(text.splitlines()) is not None else []
-        if not launches and complaint:
-            raise CollectError(_MAY_NOT if _PERMISSION in complaint else f"ncu could not count: {complaint}")
-        found = total(launches, wanted=asked)
+        rows = list(_launches_of_text(text, str(log))) if _header_at(text.splitlines()) is not None else []
+        if not rows and complaint:
+            raise CollectError(f"ncu could not count: {complaint}")
+        found = total(rows, wanted=asked)
         notes = [*found.notes, *([f"ncu: {complaint}"] if complaint else [])]
-        lacking = [name for name in wanted if name not in asked and name not in _SPELLED_TWICE]
+        lacking = [name for name in wanted if name not in asked and name not in _may_lack()]
         if lacking:
             notes.append(f"this GPU has no {some_of(lacking)}")
-        if self.launch_limit and len(launches) >= self.launch_limit:
-            notes.append(f"sums of the first {self.launch_limit:,} launches of each process alone, as was asked for")
+        if self.launch_limit and len(rows) >= self.launch_limit:
+            notes.append(f"sums of the first {self.launch_limit:,} launches alone, as was asked for")
         return Measurement(
             self.name,
             dict(found.events) | dict.fromkeys(lacking),
@@ -153,7 +155,10 @@ class NcuBackend:
         return [ncu, *options, *limit, "--metrics", ",".join(metrics), "--log-file", str(log)]
 
 
-_SPELLED_TWICE = frozenset(name for name in _MORE if "_op_" in name)
+def _may_lack() -> frozenset[str]:
+    """Return the metrics without which nothing is missing, on GPUs that have no such thing."""
+    optional = {name for formula in FORMULAS if formula.tool == "ncu" for name in formula.optional}
+    return frozenset(optional | {name for name in _MORE if name.startswith("dram__bytes_op_")})
 
 
 def wanted_metrics() -> list[str]:
@@ -235,22 +240,25 @@ def reads(path: Path) -> bool:
 
 def read(path: Path) -> list[Measurement]:
     """Return the sums over all launches of one file: one execution of a program."""
+    found = launches(path)
+    if not found:
+        raise ProfileFileError(
+            f"{path}: found no kernel launch, expected at least one. Profile a program that uses the GPU; "
+            "a report that was cut short reads like this too.",
+            path=str(path),
+        )
+    return [total(found)]
+
+
+def launches(path: Path) -> list[Launch]:
+    """Return every kernel launch of a file, in its order."""
     try:
         with path.open("rb") as file:
             is_report = file.read(len(_REPORT_START)) == _REPORT_START
         text = "" if is_report else path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise ProfileFileError(f"{path}: cannot be read ({error.strerror}). Check the path.", path=str(path)) from error
-    launches = list(_launches_of_report(path) if is_report else _launches_of_text(text, str(path)))
-    if not launches:
-        raise ProfileFileError(
-            f"{path}: found no kernel launch, expected at least one. Profile a program that uses the GPU.",
-            path=str(path),
-        )
-    found = total(launches)
-    # ncu-report tells no process ids, so the streams of two processes can look like one.
-    told = ("streams are counted as those of one process: a report does not tell processes apart",) if is_report else ()
-    return [replace(found, notes=(*found.notes, *told))]
+    return list(_launches_of_report(path) if is_report else _launches_of_text(text, str(path)))
 
 
 def total(launches: Sequence[Launch], wanted: Iterable[str] = ()) -> Measurement:
@@ -468,6 +476,7 @@ def _launches_of_report(path: Path) -> Iterator[Launch]:
             for name, metric in found.items()
             if metric.has_value() and metric.kind() != metric.ValueKind_STRING
         }
+        # ncu-report tells no process ids, so the streams of two processes can look like one.
         places = [numbers.get(name) for name in (_CONTEXT, _STREAM)]
         stream = tuple(f"{place:g}" for place in places if place is not None)
         metrics: dict[str, float | None] = dict(numbers)

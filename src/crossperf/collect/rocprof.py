@@ -282,14 +282,15 @@ class RocprofBackend:
             files = [file for file in Path(folder).rglob("*.csv") if reads(file)]
             found = read(Path(folder) if len(files) > 1 else files[0])[0] if files else total([], asked)
         notes = list(found.notes)
-        lacking = [name for name in wanted if name not in asked]
+        optional = {name for formula in FORMULAS if formula.tool == self.name for name in formula.optional}
+        lacking = [name for name in wanted if name not in asked and name not in optional]
         if lacking:
             notes.append(f"this GPU has no {some_of(lacking)}")
         if not files:
             notes.append(f"{Path(tool).name} wrote no counters")
         return Measurement(
             self.name,
-            dict.fromkeys(wanted) | dict(found.events),
+            dict.fromkeys([*asked, *lacking]) | dict(found.events),
             version=_version(tool),
             command=line,
             runtime_s=execution.wall_s,
