@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from collections import defaultdict
@@ -11,6 +12,7 @@ import pytest
 from crossperf.collect import caliper
 from crossperf.collect.measurement import Measurement, to_run
 from crossperf.errors import MissingDependencyError, ProfileFileError
+from tests.collect.real import unavailable
 
 SHARED = Path(__file__).parents[3] / "shared" / "profiles"
 
@@ -42,8 +44,14 @@ GLOBALS = [
 PATHS = {40: ("main", None), 41: ("setup", 40), 42: ("solve", 40)}
 
 
+def need_reader() -> None:
+    if importlib.util.find_spec("caliperreader") is None:
+        unavailable("caliper-reader is not installed: pip install 'crossperf[caliper]'")
+
+
 def cali(path: Path, metrics: dict[str, dict[int | None, float]], units: dict[str, str] | None = None) -> Path:
     """Write a .cali file: values of each metric by node of a region; ``None`` is outside of all regions."""
+    need_reader()
     lines = list(HEAD)
     for number, name in enumerate(metrics):
         node = 50 + 3 * number
@@ -268,6 +276,7 @@ def test_other_files_are_not_taken_for_caliper(content: bytes, tmp_path: Path) -
 def shared(name: str) -> Path:
     if not (SHARED / name).is_file():
         pytest.skip("the shared sample profiles are not beside this checkout")
+    need_reader()
     return SHARED / name
 
 
