@@ -258,9 +258,10 @@ def test_damaged_records_are_one_clear_error(line: str, tmp_path: Path) -> None:
 def test_a_missing_reader_is_named_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path = cali(tmp_path / "a.cali", {"sum#time.duration": EXCLUSIVE})
     monkeypatch.setitem(sys.modules, "caliperreader", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'crossperf\[caliper\]'"):
-        caliper.read(cali(tmp_path / "a.cali", {"sum#time.duration": EXCLUSIVE}))
+        caliper.read(path)
     assert only(split(tmp_path / "a.json")).runtime_s is not None
 
 
