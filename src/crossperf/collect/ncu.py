@@ -54,6 +54,8 @@ _LABELS = {
 }
 _NO_KERNEL = "launched no kernel"
 _KERNELS_KEPT = 20
+#: So many rows settle how a file spells its numbers; each holds some in the billions.
+_ROWS_LOOKED_AT = 200
 _REPORT_START = b"NVR\0"
 _PERMISSION = "ERR_NVGPUCTRPERM"
 _MAY_NOT = (
@@ -342,9 +344,12 @@ def _launches_of_text(text: str, path: str) -> Iterator[Launch]:
             path=path,
         )
     table = csv.reader(line for line in lines[start:] if not line.startswith("=="))
-    header = next(table)
-    rows = [row for row in table if row and (row[0].isdigit() or (not row[0] and len(row) == len(header)))]
-    numbers = _Numbers(cell for row in rows for cell in row)
+    try:
+        header = next(table)
+        rows = [row for row in table if row and (row[0].isdigit() or (not row[0] and len(row) == len(header)))]
+    except csv.Error as error:
+        raise ProfileFileError(f"{path}: no proper CSV ({error}). Record it again.", path=path) from error
+    numbers = _Numbers(cell for row in rows[:_ROWS_LOOKED_AT] for cell in row)
     if "Metric Name" in header:
         yield from _long(header, rows, numbers, path)
     else:
@@ -354,13 +359,13 @@ def _launches_of_text(text: str, path: str) -> Iterator[Launch]:
 def _wide(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str) -> Iterator[Launch]:
     """Yield launches of the page ``raw``: one row each, after a row of units."""
     units = dict(zip(header, rows.pop(0), strict=True)) if rows and not rows[0][0] else {}
+    kept = [(at, name) for at, name in enumerate(header) if _adds_up(name) or name in (_BLOCK_SIZE, _REGISTERS)]
+    told = [(at, name) for at, name in enumerate(header) if "__" not in name or name == _GPU]
     for row in rows:
         if len(row) != len(header):
             raise _cut_short(path, row, f"{len(row)} cells", f"{len(header)}")
-        cells = dict(zip(header, row, strict=True))
-        metrics = {name: numbers.read(text, units.get(name, "")) for name, text in cells.items() if "__" in name}
-        metrics |= {name: numbers.read(cells[name], "") for name in _SUMS if name in cells}
-        yield _launch(cells, metrics)
+        metrics = {name: numbers.read(row[at], units.get(name, "")) for at, name in kept}
+        yield _launch({name: row[at] for at, name in told}, metrics)
 
 
 def _long(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str) -> Iterator[Launch]:
