@@ -158,8 +158,14 @@ def _refuse_unwritable(path: Path) -> None:
     place = path if path.exists() else path.parent
     if not place.exists():
         raise CollectError(f"{path}: the folder {place} does not exist. Make it, or choose another with -o.")
-    if not os.access(place, os.W_OK):
-        raise CollectError(f"{path}: may not be written by this user. Choose another place with -o.")
+    try:
+        if path.exists():
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
+        elif not os.access(place, os.W_OK):
+            raise PermissionError
+    except OSError as error:
+        reason = f" ({error.strerror})" if error.strerror else ""
+        raise CollectError(f"{path}: may not be written{reason}. Choose another place with -o.") from error
 
 
 def _numbered(runs: Sequence[Run], path: Path) -> list[Run]:

@@ -268,6 +268,6 @@ def _superfluous(backend: Backend, result: Profiled) -> str | None:
     known = {name for name, tool in result.counted.measured_by.items() if not (name == "threads" and tool == "os")}
     if backend.name == "valgrind" and "warp_blocks" in values:
         return "left out: the work is on the GPU, and valgrind cannot run its driver"
-    if all(formula.counter in known for formula in formulas):
+    if formulas and all(formula.counter in known for formula in formulas):
         return "left out: other tools counted all that it could"
     return None

@@ -1,0 +1,366 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossperf import catalog, platforms
+from crossperf.collect import summary
+from crossperf.collect.measurement import Measurement, counted, to_run
+from crossperf.collect.process import Runner
+from crossperf.collect.profile import Job, Profiled, backends, profile
+from crossperf.errors import CollectError, SettingsError
+from crossperf.runs import read_jsonl
+from tests.collect.real import need, unavailable
+
+CPU_ROWS = [
+    "instructions", "int_ratio", "float_ratio", "mem_ratio", "control_ratio", "independent_ratio",
+    "cache_miss_ratio", "branch_miss_ratio", "page_levels", "page_faults", "threads",
+    "io_bytes_read", "io_bytes_written", "io_files_opened",
+]  # fmt: skip
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "settings")}
+
+
+def crossperf(*arguments: object, cwd: Path, env: dict[str, str], **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "crossperf", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+class Fake:
+    """A back end that answers from a list: for what happens around back ends, not for what they count."""
+
+    name = "valgrind"
+
+    def __init__(self, answer: Measurement | Exception, why_not: str | None = None) -> None:
+        self._answer = answer
+        self._why_not = why_not
+
+    def why_not(self) -> str | None:
+        return self._why_not
+
+    def count(self, command: Any, runner: Runner) -> Measurement:
+        runner.execute(command, quiet=True)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+def test_every_cpu_row_of_table_one_comes_from_one_command(
+    programs: dict[str, Path], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    need("valgrind", "perf")
+    done = crossperf("profile", "--repeats", "2", "--", programs["dgemm"], "40", cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    if "tracepoints need root" in done.stderr:
+        need("strace")
+    runs = read_jsonl(tmp_path / "runs.jsonl")
+    assert [run.repeat for run in runs] == [0, 1]
+    for run in runs:
+        assert set(CPU_ROWS) <= {name for name, value in run.counters.items() if value is not None}
+        assert run.runtime_s is not None
+        assert (run.app, run.input, run.platform_class) == ("dgemm", "40", "cpu")
+        assert run.host
+        assert run.started
+        assert run.metadata["command"] == [str(programs["dgemm"]), "40"]
+        tools = {tool["tool"]: tool for tool in run.metadata["tools"]}
+        assert tools["valgrind"]["version"]
+        assert tools["valgrind"]["slowdown"] > 1
+        assert tools["valgrind"]["command"][1] == "--tool=callgrind"
+        assert set(run.metadata["measured_by"]) == set(run.counters)
+        assert run.metadata["events"]["valgrind"]["Ir"] == run.counters["instructions"]
+    assert "missing: " in done.stderr
+    assert "valgrind 3" in done.stderr
+
+
+def test_a_second_profile_of_the_same_workload_goes_on_counting_its_repeats(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    for _ in range(2):
+        crossperf("profile", "--backend", "os", "--repeats", "2", "true", cwd=tmp_path, env=environment)
+    assert [run.repeat for run in read_jsonl(tmp_path / "runs.jsonl")] == [0, 1, 2, 3]
+    assert crossperf("runs", "check", "runs.jsonl", cwd=tmp_path, env=environment).returncode == 0
+
+
+def test_output_input_and_status_of_the_command_stay_its_own(tmp_path: Path, environment: dict[str, str]) -> None:
+    script = "tr a-z A-Z; echo to stderr >&2; exit 7"
+    done = crossperf("profile", "--", "sh", "-c", script, cwd=tmp_path, env=environment, input="text")
+    assert done.stdout == "TEXT"
+    assert done.stderr.startswith("to stderr\n")
+    assert done.returncode == 7
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "status", "returncode"),
+    [
+        ("exit 3", [], "exit status 3", 3),
+        ("kill -SEGV $$", [], "killed by SIGSEGV", 139),
+        ("sleep 60", ["--timeout", "0.3"], "timeout after 0.3 s", 124),
+    ],
+)
+def test_a_failed_command_is_recorded_as_a_failed_run(
+    tmp_path: Path, environment: dict[str, str], script: str, options: list[str], status: str, returncode: int
+) -> None:
+    done = crossperf("profile", *options, "--", "sh", "-c", script, cwd=tmp_path, env=environment)
+    assert done.returncode == returncode
+    assert f"failed: {status}" in done.stderr
+    (run,) = read_jsonl(tmp_path / "runs.jsonl")
+    assert run.status == status
+    assert crossperf("runs", "check", "runs.jsonl", cwd=tmp_path, env=environment).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_profile_keeps_the_repeats_that_ended_and_leaves_no_process(
+    tmp_path: Path, environment: dict[str, str], number: signal.Signals
+) -> None:
+    # The third execution waits for a signal: two are whole by then.
+    script = "echo x >> count; if [ $(wc -l < count) -ge 3 ]; then echo $$ > pid; exec sleep 300; fi"
+    command = [sys.executable, "-m", "crossperf", "profile", "--repeats", "5", "--", "sh", "-c", script]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    pid_file = tmp_path / "pid"
+    until = time.monotonic() + 30
+    while not (pid_file.exists() and pid_file.read_text().strip()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    time.sleep(0.1)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert b"interrupted; what was measured before is kept" in error
+    assert [run.status for run in read_jsonl(tmp_path / "runs.jsonl")] == ["ok", "ok"]
+    assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()
+
+
+def test_an_interrupt_while_counting_keeps_the_native_runs(
+    tmp_path: Path, environment: dict[str, str], programs: dict[str, Path]
+) -> None:
+    need("valgrind")
+    command = [sys.executable, "-m", "crossperf", "profile", "--repeats", "1", "--backend", "valgrind", "--"]
+    process = subprocess.Popen(
+        [*command, str(programs["dgemm"]), "400"], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    while b"counting with valgrind" not in process.stderr.readline():
+        pass
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    (run,) = read_jsonl(tmp_path / "runs.jsonl")
+    assert run.status == "ok"
+    assert "page_faults" in run.counters
+    assert "instructions" not in run.counters
+    assert b"interrupted" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["profile"], "no command was given"),
+        (["profile", "--", "nosuchprogram"], "nosuchprogram: no such command on PATH"),
+        (["profile", "--repeats", "0", "true"], "--repeats: found 0, expected at least 1"),
+        (["profile", "--backend", "valgrnd", "true"], "did you mean 'valgrind'"),
+        (["profile", "--timeout", "0", "true"], "--timeout: found 0, expected seconds above 0"),
+        (["profile", "--cache", "D1=1", "true"], "--cache: found 'D1=1'"),
+        (["profile", "-o", "nowhere/runs.jsonl", "true"], "the folder nowhere does not exist"),
+        (["profile", "-o", ".", "true"], "found a folder, expected a file for the runs"),
+        (["profile", "-o", "runs.csv", "true"], "found the ending '.csv', expected .jsonl"),
+        (["import", "perf", "absent.csv"], "absent.csv: found nothing there"),
+        (["import", "prf", "absent.csv"], "did you mean 'perf'"),
+        (["platforms", "show", "atlantis"], "no platform 'atlantis' is known"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    tmp_path: Path, environment: dict[str, str], arguments: list[str], sentence: str
+) -> None:
+    done = crossperf(*arguments, cwd=tmp_path, env=environment)
+    assert done.returncode in (1, 2)
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert sentence in lines[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_loses_no_run(tmp_path: Path, environment: dict[str, str]) -> None:
+    environment["TMPDIR"] = str(tmp_path)
+    done = crossperf("profile", "--backend", "os", "-o", "/dev/full", "true", cwd=tmp_path, env=environment)
+    assert done.returncode == 1
+    assert "error: /dev/full: cannot be written (No space left on device); the runs are kept in" in done.stderr
+    (rescue,) = tmp_path.glob("crossperf-*.jsonl")
+    assert str(rescue) in done.stderr
+    assert len(read_jsonl(rescue)) == 3
+
+
+def test_a_read_only_output_is_refused_before_anything_runs(tmp_path: Path, environment: dict[str, str]) -> None:
+    if os.geteuid() == 0:
+        output: Path = Path("/sys/kernel/uevent_seqnum")  # not even root may write here
+    else:
+        output = tmp_path / "runs.jsonl"
+        output.touch(mode=0o444)
+    done = crossperf("profile", "-o", output, "touch", "ran", cwd=tmp_path, env=environment)
+    assert done.returncode == 1
+    assert "may not be written" in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_list_says_of_each_back_end_whether_it_works_and_why_not(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    done = crossperf("profile", "--list", cwd=tmp_path, env=environment)
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert list(lines) == ["os", "ncu", "cupti", "rocprof", "perf", "papi", "strace", "valgrind"]
+    assert all(word.startswith(("works", "no: ")) for word in lines.values())
+
+
+def test_a_tool_that_fails_is_named_and_the_others_still_count(tmp_path: Path) -> None:
+    broken = Fake(CollectError("it fell over"))
+    result = profile(Job.of(["true"], platform="p"), [broken], {}, "auto")
+    assert result.not_counted == {"valgrind": "it fell over"}
+    assert result.why_missing("independent_ratio") == "valgrind: it fell over"
+    assert result.runs[0].status == "ok"
+
+
+def test_a_tool_that_adds_nothing_is_left_out_and_one_that_was_asked_for_is_not() -> None:
+    full = Measurement("first", counters={name: 1.0 for name in catalog.COUNTERS if name != "warp_blocks"})
+
+    class First(Fake):
+        name = "first"
+
+    tools = [First(full), Fake(Measurement("valgrind", {"Ir": 5.0}))]
+    auto = profile(Job.of(["true"], platform="p"), tools, {}, "auto")
+    assert [found.tool for found in auto.measurements] == ["first"]
+    assert "other tools counted" in auto.not_counted["valgrind"]
+    asked = profile(Job.of(["true"], platform="p"), tools, {}, "valgrind")
+    assert [found.tool for found in asked.measurements] == ["valgrind"]
+
+
+def test_a_back_end_that_was_asked_for_and_does_not_work_is_an_error() -> None:
+    with pytest.raises(CollectError, match=r"--backend valgrind: not today\. Mend that"):
+        profile(Job.of(["true"], platform="p"), [Fake(Measurement("valgrind"), why_not="not today")], {}, "valgrind")
+
+
+def test_a_command_that_launched_kernels_belongs_to_the_gpu() -> None:
+    job = Job.of(["true"], platform="p")
+    executions = [Runner().execute(["true"])]
+    gpu = Profiled(job, executions, [Measurement("ncu", counters={"warp_blocks": 4.0})])
+    assert gpu.platform_class == "gpu"
+    assert Profiled(job, executions).platform_class == "cpu"
+    assert gpu.runs[0].platform_class == "gpu"
+
+
+def test_where_two_tools_know_a_counter_hardware_is_believed_before_simulation() -> None:
+    simulated = Measurement("valgrind", {"Ir": 90.0})
+    hardware = Measurement("perf", {"instructions:u": 100.0})
+    found = counted([simulated, hardware])
+    assert found.values["instructions"] == 100.0
+    assert found.measured_by["instructions"] == "perf"
+
+
+def test_columns_stand_above_what_a_measurement_tells_of_itself() -> None:
+    run = to_run([Measurement("x", facts={"app": "file", "input": "1", "platform": "p", "color": "red"})], app="mine")
+    assert (run.app, run.input, run.metadata["color"]) == ("mine", "1", "red")
+
+
+def test_the_interval_of_a_median_holds_it_at_least_95_times_in_100() -> None:
+    """By simulation: the order statistics must bracket the true median of a skewed law."""
+    draw = random.Random(3)  # noqa: S311
+    inside = 0
+    for _ in range(2000):
+        low, high, kind = summary.interval([draw.expovariate(1.0) for _ in range(11)])
+        assert kind == "95 % interval"
+        inside += low <= 0.693147 <= high
+    assert 0.95 <= inside / 2000 < 0.995
+
+
+def test_settings_out_of_range_are_named() -> None:
+    with pytest.raises(SettingsError, match="--repeats"):
+        profile(Job.of(["true"], platform="p", repeats=0), [], {}, "auto")
+
+
+def test_this_machine_becomes_a_platform_once_and_is_found_again(tmp_path: Path, environment: dict[str, str]) -> None:
+    first = crossperf("profile", "--backend", "os", "true", cwd=tmp_path, env=environment)
+    second = crossperf("profile", "--backend", "os", "true", cwd=tmp_path, env=environment)
+    assert "added platform" in first.stderr
+    assert "added platform" not in second.stderr
+    (entry,) = platforms.read(tmp_path / "settings" / "crossperf" / "platforms.json")
+    assert {run.platform for run in read_jsonl(tmp_path / "runs.jsonl")} == {entry.name}
+    listed = crossperf("platforms", cwd=tmp_path, env=environment)
+    assert listed.stdout.split()[0] == entry.name
+    crossperf("platforms", "add", "other", "--set", "price_per_hour=2.5", cwd=tmp_path, env=environment)
+    same = crossperf("platforms", "compare", entry.name, "other", "--json", "both.json", cwd=tmp_path, env=environment)
+    facts = {row["fact"]: row for row in json.loads((tmp_path / "both.json").read_text())["facts"]}
+    assert facts["price_per_hour"]["b"] == 2.5
+    assert facts["cores"]["ratio"] == 1.0
+    assert "cores" in same.stdout
+
+
+def test_perf_files_are_imported_with_names_from_the_command_line(tmp_path: Path, environment: dict[str, str]) -> None:
+    data = Path(__file__).parents[1] / "data" / "perf" / "software.csv"
+    lacking = crossperf("import", "auto", data, cwd=tmp_path, env=environment)
+    assert "Give --app APP --input INPUT --platform PLATFORM" in lacking.stderr
+    names = ["--app", "ls", "--input", "root", "--platform", "vm"]
+    done = crossperf("import", "auto", data, *names, cwd=tmp_path, env=environment)
+    assert done.returncode == 0
+    (run,) = read_jsonl(tmp_path / "runs.jsonl")
+    assert (run.app, run.platform, run.counters) == ("ls", "vm", {"page_faults": 311.0})
+    assert run.runtime_s == pytest.approx(0.258115184)
+
+
+MELT = """units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 4 0 4 0 4
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+fix 1 all nve
+run 20
+"""
+
+
+@pytest.mark.slow
+def test_qemu_and_valgrind_agree_on_a_real_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LAMMPS as Debian ships it, by two emulators and two disassemblers that share nothing."""
+    need("valgrind", "qemu-x86_64", "lmp", "gcc")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    (tmp_path / "in.melt").write_text(MELT)
+    command = ["lmp", "-in", "in.melt", "-log", "none", "-screen", "none"]
+    (valgrind,) = [tool for tool in backends(platforms.facts_of_this_machine()) if tool.name == "valgrind"]
+    if why_not := valgrind.why_not():
+        unavailable(why_not)
+    events = valgrind.count(command, Runner()).events
+
+    plugin = tmp_path / "count.so"
+    source = Path(__file__).parent / "programs" / "qemu_count.c"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(plugin), str(source)], check=True)
+    monkeypatch.setenv("QEMU_COUNT_FILE", str(tmp_path / "counts"))
+    program = shutil.which("lmp") or "lmp"
+    subprocess.run(
+        ["qemu-x86_64", "-plugin", str(plugin), program, *command[1:]], check=True, capture_output=True, timeout=300
+    )
+    rows = [tuple(map(int, line.split())) for line in (tmp_path / "counts").read_text().splitlines()]
+    total, floats = max(rows)
+    assert events["Ir"] == pytest.approx(total, rel=0.05)
+    assert events["mix.float"] == pytest.approx(floats, rel=0.001)
