@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crossperf.catalog import canonical
 from crossperf.collect import hpctoolkit
-from crossperf.collect.event_names import event_name
 from crossperf.collect.measurement import Measurement, to_run
 from crossperf.errors import ProfileFileError
 from tests.collect.hpctoolkit_files import ThreadValues, write_v3, write_v4
@@ -221,7 +221,7 @@ def test_damaged_bytes_never_raise_anything_else(data: st.DataObject, version: i
     ],
 )
 def test_events_get_the_names_that_formulas_use(raw: str, name: str) -> None:
-    assert event_name(raw) == name
+    assert canonical(raw) == name
 
 
 def test_real_version_3_agrees_with_an_independent_reader() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from crossperf.catalog.formula import Formula
 
 _ANY = "any CPU"
@@ -229,30 +227,3 @@ _OS_THREADS = (
 
 #: In order of belief: hardware before simulation, the untraced run before a traced one where both see all.
 CPU_FORMULAS: tuple[Formula, ...] = (*_PERF, *_PAPI, *_VALGRIND, *_OS, *_PERF_SOFTWARE, *_STRACE, *_OS_THREADS)
-
-_SAME_EVENT = {
-    "branch-instructions": "branches",
-    "cpu/instructions/": "instructions",
-    "cpu-cycles": "cycles",
-    "faults": "page-faults",
-}
-
-
-def canonical(event: str) -> str:
-    """Return the name under which formulas know an event: without user-mode suffixes and PAPI's spelling of perf.
-
-    >>> canonical("instructions:u"), canonical("perf::BRANCH-INSTRUCTIONS"), canonical("cpu_core/L1-dcache-loads/u")
-    ('instructions', 'branches', 'L1-dcache-loads')
-    >>> canonical("instructions:k")
-    'instructions:k'
-    """
-    name = event
-    if match := re.fullmatch(r"cpu\w*/([^/,=]+)/u?", name):
-        name = match[1]
-    name = re.sub(r"(?<!:):u[pPhHG]*$", "", name)
-    if name.lower().startswith("perf::"):
-        name = re.sub(r"^l1-dcache", "L1-dcache", name[6:].lower())
-        name = re.sub(r"^llc-", "LLC-", name)
-    if name.lower().startswith("papi."):
-        name = name[5:]
-    return _SAME_EVENT.get(name, name)

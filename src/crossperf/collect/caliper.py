@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
-from crossperf.collect.event_names import event_name
+from crossperf.catalog import canonical
 from crossperf.collect.measurement import Measurement
 from crossperf.errors import MissingDependencyError, ProfileFileError
 from crossperf.runs.rules import as_number
@@ -275,7 +275,7 @@ def _metric(name: str, alias: str | None = None) -> _Metric:
         return _Metric(name, "time", across, inclusive or "inclusive" in base, _UNITS[unit])
     if timed:
         return _Metric(name, "time", across, inclusive or "inclusive" in base)
-    return _Metric(name, event_name(base), across, inclusive)
+    return _Metric(name, canonical(base), across, inclusive)
 
 
 class _Metrics:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crossperf.collect.event_names import event_name
+from crossperf.catalog import canonical
 from crossperf.collect.measurement import Measurement
 from crossperf.collect.tabular import Rejected, header, rows
 from crossperf.errors import ProfileFileError, some_of
@@ -155,7 +155,7 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
     for column, cell in row.items():
         if column in _NEEDED or column in _DESCRIPTION or column in ("duration", _REALTIME):
             continue
-        name = event_name(column)
+        name = canonical(column)
         if name in hidden:
             renamed.append(f"{name} is {hidden[name]}")
             name = hidden[name]

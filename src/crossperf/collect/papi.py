@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crossperf.catalog import FORMULAS, Formula
+from crossperf.catalog import FORMULAS, Formula, canonical
 from crossperf.collect import libpapi
-from crossperf.collect.event_names import event_name
 from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Execution, Runner
 from crossperf.errors import CollectError, ProfileFileError, some_of
@@ -124,7 +123,7 @@ def _read_rank(file: Path) -> _Rank:
         threads = document["threads"]
         regions = list(_flat_regions(threads) if isinstance(threads, list) else _nested_regions(threads))
         definitions = document.get("event_definitions", {})
-        instant = frozenset(event_name(name) for name, facts in definitions.items() if facts.get("type") == "instant")
+        instant = frozenset(canonical(name) for name, facts in definitions.items() if facts.get("type") == "instant")
         version = None if isinstance(threads, list) else str(document["papi_version"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         version = document.get("papi_version", "unknown")
@@ -196,7 +195,7 @@ def _values(region: Mapping[str, Any]) -> dict[str, float]:
             continue
         if isinstance(value, Mapping):
             value = value["region_value"] if "region_value" in value else value["total"]
-        values[name if name in _TIMES else event_name(name)] = float(value)
+        values[name if name in _TIMES else canonical(name)] = float(value)
     return values
 
 
@@ -345,7 +344,7 @@ class PapiBackend:
             events |= counts
         return Measurement(
             tool=self.name,
-            events={event_name(name): value for name, value in events.items()},
+            events={canonical(name): value for name, value in events.items()},
             version=library.version,
             command=(*_STOPPED, *command),
             runtime_s=executions[0].wall_s,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crossperf.collect.event_names import event_name
+from crossperf.catalog import canonical
 from crossperf.collect.measurement import Measurement
 
 _SECONDS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
@@ -89,7 +89,7 @@ def to_measurement(totals: Totals) -> Measurement:
         if counter is not None:
             counters[counter] = value
         else:
-            events[event_name(name)] = value
+            events[canonical(name)] = value
     runtime_s, why = _runtime(totals)
     ranks, threads = _shape(totals.threads)
     if totals.threads:

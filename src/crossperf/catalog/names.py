@@ -29,16 +29,24 @@ _GENERIC = (
 _PERF = {name.lower(): name for name in _GENERIC} | _ALSO
 
 
-def event_name(text: str) -> str:
+def canonical(text: str) -> str:
     """Return the common name of an event.
 
-    >>> event_name("perf::BRANCH-INSTRUCTIONS"), event_name("papi.PAPI_TOT_INS"), event_name("PAPI_FP_OPS (proxy)")
+    >>> canonical("perf::BRANCH-INSTRUCTIONS"), canonical("papi.PAPI_TOT_INS"), canonical("PAPI_FP_OPS (proxy)")
     ('branches', 'PAPI_TOT_INS', 'PAPI_FP_OPS')
-    >>> event_name("amd64_fam17h_zen2::LS_DISPATCH:LD_DISPATCH")
+    >>> canonical("amd64_fam17h_zen2::LS_DISPATCH:LD_DISPATCH")
     'LS_DISPATCH:LD_DISPATCH'
+
+    User mode is what all tools count alike, so perf's mark of it goes; a mark of the kernel stays.
+
+    >>> canonical("instructions:u"), canonical("cpu_core/L1-dcache-loads/u"), canonical("instructions:k")
+    ('instructions', 'L1-dcache-loads', 'instructions:k')
     """
     # HPCToolkit adds "(proxy)" where it read a counter at the samples of another; the count is one all the same.
     name = text.strip().removesuffix("(proxy)").rstrip()
     name = re.sub(r"^(\w+::)+", "", name)
+    if on_one_pmu := re.fullmatch(r"cpu\w*/([^/,=]+)/u?", name):
+        name = on_one_pmu[1]
+    name = re.sub(r"(?<!:):u[pPhHG]*$", "", name)
     preset = re.fullmatch(r"(?:papi\.)?(PAPI_[A-Z0-9_]+)", name)
     return preset[1] if preset else _PERF.get(name.lower(), name)
