@@ -234,4 +234,5 @@ _ROCPROF = (
     Formula("threads", "rocprof", _AMD, "queues", "Hardware queues that carried a kernel; HIP maps streams onto them."),
 )
 
-GPU_FORMULAS: tuple[Formula, ...] = (*_NCU, *_CUPTI, *_NVPROF, *_ROCPROF)
+#: CUPTI first: it sees streams that only copy, and every launch where ncu was told to count some.
+GPU_FORMULAS: tuple[Formula, ...] = (*_CUPTI, *_NCU, *_NVPROF, *_ROCPROF)

@@ -22,7 +22,6 @@ from crossperf.collect.measurement import Measurement
 from crossperf.collect.ncu import why_no_gpu
 from crossperf.collect.process import Runner
 from crossperf.errors import CollectError
-from crossperf.records import OK
 
 _COMPILERS = ("cc", "gcc", "clang")
 #: Where the parts of CUPTI lie below a folder of CUDA; Debian's packages spread theirs over /usr.
@@ -58,10 +57,6 @@ class CuptiBackend:
             return "no C compiler here, which the small library for CUPTI needs (Debian and Ubuntu: gcc)"
         return None
 
-    def what_not(self) -> str | None:
-        """Return what CUPTI cannot do here although it works: nothing."""
-        return None
-
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute the command with our library in it and return what its processes did on GPUs."""
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
@@ -69,9 +64,7 @@ class CuptiBackend:
             counts = Path(folder, "counts")
             counts.mkdir()
             env = {"CUDA_INJECTION64_PATH": str(library), "CROSSPERF_CUPTI_OUT": str(counts)}
-            execution = runner.execute(command, env=env, quiet=True)
-            if execution.status != OK:
-                raise CollectError(f"the command failed under CUPTI: {execution.status}")
+            execution = runner.count(command, self.name, env)
             processes = [json.loads(file.read_text()) for file in sorted(counts.glob("*.json"))]
         events, notes = total(processes)
         versions = sorted({str(process["cupti"]) for process in processes})

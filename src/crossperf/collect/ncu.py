@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from crossperf.catalog import FORMULAS
 from crossperf.collect.measurement import Measurement
-from crossperf.collect.process import Runner
+from crossperf.collect.process import Runner, version_of
 from crossperf.errors import CollectError, MissingDependencyError, ProfileFileError, some_of
 from crossperf.records import OK
 
@@ -142,7 +142,7 @@ class NcuBackend:
         return Measurement(
             self.name,
             dict(found.events) | dict.fromkeys(lacking),
-            version=version_of(ncu),
+            version=version_of(ncu, r"(?<=Version )\S+"),
             command=line,
             runtime_s=execution.wall_s,
             notes=tuple(notes),
@@ -205,17 +205,6 @@ def known_metrics(ncu: str) -> frozenset[str]:
     except (OSError, subprocess.TimeoutExpired):
         return frozenset()
     return frozenset(re.findall(r"^(\w+__\w+)\s", done.stdout, flags=re.MULTILINE))
-
-
-@functools.cache
-def version_of(ncu: str) -> str | None:
-    """Return ncu's version, or ``None`` where it does not tell."""
-    try:
-        done = subprocess.run([ncu, "--version"], capture_output=True, text=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r"Version (\S+)", done.stdout)
-    return match[1] if match else None
 
 
 def _base(name: str) -> str:

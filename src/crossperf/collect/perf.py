@@ -15,9 +15,8 @@ from typing import Any
 
 from crossperf.catalog import FORMULAS
 from crossperf.collect.measurement import Measurement
-from crossperf.collect.process import Execution, Runner
-from crossperf.errors import CollectError, ProfileFileError
-from crossperf.records import OK
+from crossperf.collect.process import Execution, Runner, version_of
+from crossperf.errors import ProfileFileError
 
 #: Tracepoints count only what passes a filter: threads rather than processes, calls that succeeded.
 _FILTERS = {"task:task_newtask": "clone_flags & 0x10000"}
@@ -101,7 +100,7 @@ class PerfBackend:
         return Measurement(
             self.name,
             events,
-            version=self._version(),
+            version=version_of(self._perf or self.name),
             command=lines[0],
             runtime_s=sorted(wall_s)[len(wall_s) // 2],
             notes=tuple(notes),
@@ -113,9 +112,7 @@ class PerfBackend:
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             report = Path(folder, "perf.json")
             line = (*self._prefix(events, report), *command)
-            execution = runner.execute(line, quiet=True)
-            if execution.status != OK:
-                raise CollectError(f"the command failed under perf: {execution.status}")
+            execution = runner.count(line, self.name)
             return rows_of(report), line, execution
 
     def _prefix(self, events: Sequence[str], report: Path) -> list[str]:
@@ -177,12 +174,6 @@ class PerfBackend:
         if not usable:
             return [], ["threads and opened files are not counted: the kernel's tracepoints need root"]
         return usable, []
-
-    def _version(self) -> str | None:
-        done = subprocess.run(
-            [self._perf or "perf", "--version"], capture_output=True, text=True, check=False, timeout=30
-        )
-        return done.stdout.removeprefix("perf version").strip() or None
 
 
 def _tracepoint_names() -> list[str]:

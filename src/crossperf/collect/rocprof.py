@@ -23,9 +23,8 @@ from typing import Any
 
 from crossperf.catalog import FORMULAS
 from crossperf.collect.measurement import Measurement
-from crossperf.collect.process import Runner
-from crossperf.errors import CollectError, ProfileFileError, some_of
-from crossperf.records import OK
+from crossperf.collect.process import Runner, version_of
+from crossperf.errors import ProfileFileError, some_of
 
 #: Blocks of the hardware whose counters add up, and the few derived ones that do too.
 _COUNTER = re.compile(
@@ -262,10 +261,6 @@ class RocprofBackend:
             return "neither rocprofv3 nor rocprof is on PATH or in /opt/rocm/bin; they come with ROCm"
         return None
 
-    def what_not(self) -> str | None:
-        """Return what rocprof cannot do here although it works: nothing known."""
-        return None
-
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute the command under rocprofv3 or rocprof and return the sums over its kernel launches."""
         tool = self._tool or _ROCPROFV3
@@ -276,9 +271,7 @@ class RocprofBackend:
             groups = Path(folder, "counters.txt")
             groups.write_text("".join(f"pmc: {' '.join(group)}\n" for group in grouped(asked)))
             line = (*_prefix(tool, groups, Path(folder, "out")), *command)
-            execution = runner.execute(line, quiet=True)
-            if execution.status != OK:
-                raise CollectError(f"the command failed under {Path(tool).name}: {execution.status}")
+            execution = runner.count(line, Path(tool).name)
             files = [file for file in Path(folder).rglob("*.csv") if reads(file)]
             found = read(Path(folder) if len(files) > 1 else files[0])[0] if files else total([], asked)
         notes = list(found.notes)
@@ -291,7 +284,7 @@ class RocprofBackend:
         return Measurement(
             self.name,
             dict.fromkeys([*asked, *lacking]) | dict(found.events),
-            version=_version(tool),
+            version=version_of(tool, r"\d+\.\d+(\.\d+)?"),
             command=line,
             runtime_s=execution.wall_s,
             notes=tuple(notes),
@@ -337,12 +330,3 @@ def _known(tool: str) -> frozenset[str]:
             return frozenset()
         words.update(re.findall(r"\w+", done.stdout))
     return frozenset(word for word in words if _adds_up(word))
-
-
-def _version(tool: str) -> str | None:
-    try:
-        done = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r"\d+\.\d+(\.\d+)?", done.stdout + done.stderr)
-    return match[0] if match else None

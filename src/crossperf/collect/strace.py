@@ -11,9 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from crossperf.collect.measurement import Measurement
-from crossperf.collect.process import Runner
-from crossperf.errors import CollectError
-from crossperf.records import OK
+from crossperf.collect.process import Runner, version_of
 
 _CALLS = "open,openat,openat2,creat,clone,clone3"
 _LINE = re.compile(r"^(?P<pid>\d+)\s+(?:<\.\.\. )?(?P<call>\w+)(?: resumed>|\()(?P<rest>.*)$")
@@ -40,32 +38,21 @@ class StraceBackend:
                 return "strace does not start here"
         return None if done.returncode == 0 else "the kernel does not let this user trace (kernel.yama.ptrace_scope)"
 
-    def what_not(self) -> str | None:
-        """Return what strace cannot do here although it works: nothing."""
-        return None
-
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute the command under strace and count."""
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             log = Path(folder, "log")
             line = (*self._prefix(log), *command)
-            execution = runner.execute(line, quiet=True)
-            if execution.status != OK:
-                raise CollectError(f"the command failed under strace: {execution.status}")
+            execution = runner.count(line, self.name)
             with log.open(encoding="utf-8", errors="replace") as lines:
                 events = events_of(lines)
-        return Measurement(self.name, events, version=self._version(), command=line, runtime_s=execution.wall_s)
+        return Measurement(
+            self.name, events, version=version_of(self._strace or self.name), command=line, runtime_s=execution.wall_s
+        )
 
     def _prefix(self, log: Path) -> list[str]:
         options = ["-f", "-qq", "--seccomp-bpf", "-e", f"trace={_CALLS}", "-e", "signal=none"]
         return [self._strace or "strace", *options, "-o", str(log), "--"]
-
-    def _version(self) -> str | None:
-        done = subprocess.run(
-            [self._strace or "strace", "--version"], capture_output=True, text=True, check=False, timeout=30
-        )
-        match = re.search(r"version (\S+)", done.stdout)
-        return match[1] if match else None
 
 
 def events_of(lines: Iterable[str]) -> dict[str, float | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from crossperf.collect import callgrind, instructions
 from crossperf.collect.measurement import Measurement
-from crossperf.collect.process import Execution, Runner
+from crossperf.collect.process import Execution, Runner, version_of
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
 from crossperf.records import OK
 
@@ -52,10 +51,6 @@ class ValgrindBackend:
             return "the package capstone is missing: pip install 'crossperf[valgrind]'"
         return None
 
-    def what_not(self) -> str | None:
-        """Return what valgrind cannot do here although it works, or ``None``."""
-        return None
-
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute the command under callgrind and return its events, summed over processes."""
         with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
@@ -68,7 +63,7 @@ class ValgrindBackend:
         return Measurement(
             self.name,
             events,
-            version=self._version(),
+            version=version_of(self._valgrind or self.name),
             command=line,
             runtime_s=execution.wall_s,
             notes=(*self._notes, *notes),
@@ -89,12 +84,6 @@ class ValgrindBackend:
             f"--callgrind-out-file={folder}/out.%p",
             f"--log-file={folder}/log.%p",
         ]
-
-    def _version(self) -> str | None:
-        done = subprocess.run(
-            [self._valgrind or "valgrind", "--version"], capture_output=True, text=True, check=False, timeout=30
-        )
-        return done.stdout.strip().removeprefix("valgrind-") or None
 
 
 def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
