@@ -36,7 +36,7 @@ def test_a_formula_is_read_with_the_usual_precedence(text: str, value: float) ->
         ("a / zero", "divide by 0"),
         ("a / minus", "minus is negative"),
         ("zero - a", "is negative"),
-        ("gone? + lost?", "gone, lost was not counted"),
+        ("gone? + lost?", "gone, lost were not counted"),
     ],
 )
 def test_missing_zero_and_negative_events_leave_a_counter_undefined_each_with_its_reason(

@@ -1,4 +1,4 @@
-"""Every counter of the vocabulary by one name, with its unit, group and meaning.
+"""The counters of the vocabulary, each by one name with its unit, group and meaning.
 
 The vocabulary is Table I of the seed paper. A runs table may hold other counters as well: they are used
 unchanged, and what the catalog adds for its own is a unit, a meaning and a range to check against.
@@ -30,16 +30,18 @@ _IO: Group = "I/O"
 COUNTERS: dict[str, Counter] = {
     counter.name: counter
     for counter in (
-        Counter("instructions", "count", _CONTROL, "Instructions retired, over all threads or kernels."),
+        Counter(
+            "instructions", "count", _CONTROL, "Instructions executed, over all processes and threads, or kernels."
+        ),
         Counter("int_ratio", "ratio", _CONTROL, "Integer arithmetic to all instructions.", 1.0),
         Counter("float_ratio", "ratio", _CONTROL, "Floating-point arithmetic to all instructions.", 1.0),
-        Counter("mem_ratio", "ratio", _MEMORY, "Loads and stores to all instructions.", 1.0),
+        Counter("mem_ratio", "ratio", _MEMORY, "Instructions that load or store to all instructions.", 1.0),
         Counter("control_ratio", "ratio", _CONTROL, "Branches, calls and returns to all instructions.", 1.0),
         Counter(
             "independent_ratio",
             "ratio",
             _CONTROL,
-            "Instructions that wait on no earlier one of their block, to all instructions.",
+            "Instructions that wait for no earlier one of their block, to all instructions.",
             1.0,
         ),
         Counter("cache_miss_ratio", "ratio", _MEMORY, "Misses to hits of the first data cache."),
@@ -48,7 +50,7 @@ COUNTERS: dict[str, Counter] = {
         Counter("branch_miss_ratio", "ratio", _CONTROL, "Mispredicted to all branch instructions.", 1.0),
         Counter("page_levels", "count", _MEMORY, "Levels of the page table in use."),
         Counter("page_faults", "count", _MEMORY, "Page faults, minor and major."),
-        Counter("threads", "count", _CONTROL, "Threads, or streams on a GPU."),
+        Counter("threads", "count", _CONTROL, "Threads of all processes, or streams on a GPU."),
         Counter("warp_blocks", "count", _CONTROL, "Thread blocks launched on a GPU."),
         Counter("bytes_host_to_gpu", "bytes", _MEMORY, "Bytes copied from the host to the GPU."),
         Counter("bytes_gpu_to_host", "bytes", _MEMORY, "Bytes copied from the GPU to the host."),
@@ -56,6 +58,6 @@ COUNTERS: dict[str, Counter] = {
         Counter("bandwidth_gpu_to_host", "bytes/s", _MEMORY, "Bandwidth of the copies from the GPU."),
         Counter("io_bytes_read", "bytes", _IO, "Bytes read through system calls."),
         Counter("io_bytes_written", "bytes", _IO, "Bytes written through system calls."),
-        Counter("io_files_opened", "count", _IO, "File descriptors opened."),
+        Counter("io_files_opened", "count", _IO, "Files opened, by system calls that succeeded."),
     )
 }

@@ -55,10 +55,11 @@ class Formula:
         """Return the counter, or raise `UndefinedError` with the reason."""
         lacking = [name for name in self.events if events.get(name) is None and not self._may_lack(name, events)]
         if lacking or not any(name in events for name in self.events):
-            raise UndefinedError(f"{', '.join(lacking or self.events)} was not counted")
+            names = lacking or self.events
+            raise UndefinedError(f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not counted")
         negative = [name for name in self.events if (events.get(name) or 0.0) < 0]
         if negative:
-            raise UndefinedError(f"{', '.join(negative)} is negative, as events that share a register can turn out")
+            raise UndefinedError(f"{negative[0]} is negative, as events that share a register can turn out")
         tokens = iter([*self._tokens, ""])
         value = _Sum(tokens, events).value
         if not math.isfinite(value):

@@ -13,6 +13,7 @@ import click
 
 from crossperf.cli.words import JSON, SETTINGS, say, wrote
 from crossperf.errors import CollectError, CrossperfError, SettingsError
+from crossperf.records import OK
 
 if TYPE_CHECKING:
     from crossperf.collect.importing import Imported
@@ -36,6 +37,10 @@ REGISTRY = click.option(
 )
 
 
+#: An import of many runs shows these first ones; all are in the file.
+_SHOWN = 20
+
+
 def _registry(given: Path | None) -> Path:
     if given:
         return given
@@ -53,6 +58,7 @@ def _registry(given: Path | None) -> Path:
 @click.option("--backend", default="auto", show_default=True, help="auto, os, or names from --list: perf,valgrind.")
 @click.option("--cache", help="Caches for valgrind to simulate: 'D1=32768,8,64 LL=33554432,16,64' (bytes, ways, line).")
 @click.option("--multiplex", is_flag=True, help="All hardware events in one execution, scaled by perf.")
+@click.option("--launch-limit", type=click.IntRange(1), help="ncu counts the first so many kernel launches alone.")
 @click.option("--timeout", type=float, help="Seconds after which an execution is ended and counts as failed.")
 @click.option("--count-timeout", type=float, help="The same for an execution under a tool that counts.")
 @click.option("--ranks", type=int, help="MPI ranks, for the record.")
@@ -71,6 +77,7 @@ def profile(
     backend: str,
     cache: str | None,
     multiplex: bool,
+    launch_limit: int | None,
     timeout: float | None,
     count_timeout: float | None,
     ranks: int | None,
@@ -94,7 +101,7 @@ def profile(
     from crossperf.files import write_json
 
     facts = known_platforms.facts_of_this_machine()
-    tools = collect.backends(facts, parse_caches(cache) if cache else None, multiplex)
+    tools = collect.backends(facts, parse_caches(cache) if cache else None, multiplex, launch_limit)
     if list_:
         click.echo("\n".join(summary.choices(collect.choices(tools))))
         return 0
@@ -199,7 +206,7 @@ def _append(path: Path, runs: Sequence[Run]) -> None:
         raise CollectError(
             f"{path}: cannot be written ({error.strerror}); the runs are kept in {rescue}. {advice}"
         ) from error
-    say(f"added {len(runs)} run{'s' if len(runs) != 1 else ''} to {path}")
+    say(f"added {_several(len(runs), 'run')} to {path}")
 
 
 @click.command("import")
@@ -263,13 +270,20 @@ def import_(
 
 
 def _imported(result: Imported) -> list[str]:
-    """Return one line for each run: what it is and what it holds."""
+    """Return one line for each of the first runs: what it is and what it holds."""
     lines = []
-    for run in result.runs:
+    for run in result.runs[:_SHOWN]:
         time = f"{run.runtime_s:.4g} s" if run.runtime_s else "no runtime"
-        ranks = f", {run.ranks} ranks" if run.ranks else ""
-        lines.append(f"{run.app} {run.input!r} on {run.platform}: {time}{ranks}, {len(run.counters)} counters")
-    return lines
+        ranks = f", {_several(run.ranks, 'rank')}" if run.ranks else ""
+        counters = _several(len(run.counters), "counter")
+        failed = "" if run.status == OK else f", failed: {run.status}"
+        lines.append(f"{run.app} {run.input!r} on {run.platform}: {time}{ranks}, {counters}{failed}")
+    left = len(result.runs) - _SHOWN
+    return [*lines, *([f"and {left:,} more runs"] if left > 0 else [])]
+
+
+def _several(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 @click.group(invoke_without_command=True)
@@ -287,12 +301,14 @@ def platforms(context: click.Context, registry: Path | None) -> None:
         say(f"no platforms are kept in {context.obj}; add this machine with 'crossperf platforms add NAME'")
     for entry in kept:
         facts = dict(known.describe(entry))
-        told = [f"{facts[name]} {unit}".strip() for name, unit in _HEADLINES.items() if name in facts]
+        headlines = _GPU_HEADLINES if entry.platform_class == "gpu" else _HEADLINES
+        told = [f"{facts[name]} {unit}".strip() for name, unit in headlines.items() if name in facts]
         click.echo(f"{entry.name:<28} {entry.platform_class or '':<5} {', '.join(told)}")
 
 
 #: What a line of the list tells of a platform, and the word that goes with it.
-_HEADLINES = {"cpu_model": "", "cores": "cores", "memory_bytes": "memory", "gpu_model": "", "price_per_hour": "an hour"}
+_HEADLINES = {"cpu_model": "", "cores": "cores", "memory_bytes": "memory", "price_per_hour": "an hour"}
+_GPU_HEADLINES = {"gpu_model": "", "gpu_memory_bytes": "memory", "cpu_model": "beside it", "price_per_hour": "an hour"}
 
 
 @platforms.command("add")

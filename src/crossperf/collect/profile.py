@@ -32,6 +32,11 @@ from crossperf.errors import CollectError, MissingDependencyError, SettingsError
 from crossperf.platforms import cache_geometry
 from crossperf.records import OK, Run
 
+GPU_TOOLS = ("ncu", "cupti", "nvprof", "rocprof")
+#: Their files are imported; nothing here starts them.
+READ_ONLY = ("nvprof",)
+#: Above this many seconds a command is not executed under valgrind unless that is asked for.
+_LONG_S = 60.0
 #: Says on the way what is being done.
 Say = Callable[[str], None]
 
@@ -58,14 +63,27 @@ class Choice:
 
 
 def backends(
-    facts: Mapping[str, Any], caches: Mapping[str, Cache] | None = None, multiplex: bool = False
+    facts: Mapping[str, Any],
+    caches: Mapping[str, Cache] | None = None,
+    multiplex: bool = False,
+    launch_limit: int | None = None,
 ) -> list[Backend]:
-    """Return every back end, set up for the machine whose facts are given, in the order in which they run."""
+    """Return every back end, set up for the machine whose facts are given, in the order in which they run.
+
+    Parameters
+    ----------
+    caches
+        What valgrind simulates, in place of the machine's own caches: bytes, ways and bytes a line.
+    multiplex
+        Let perf count all its events in one execution and scale them.
+    launch_limit
+        Let ncu count the first so many kernel launches alone.
+    """
     assumed, notes = cache_geometry(facts)
     vendor = facts.get("cpu_vendor")
     chosen = {**assumed, **(caches or {})}
     return [
-        NcuBackend(),
+        NcuBackend(launch_limit),
         CuptiBackend(),
         RocprofBackend(),
         PerfBackend(vendor, multiplex),
@@ -149,16 +167,27 @@ class Profiled:
         return next((done.exit_status for done in self.executions if done.status != OK), 0)
 
     def why_missing(self, counter: str) -> str:
-        """Return why a counter of the catalog has no value."""
-        known = self.counted.missing.get(counter)
-        if known:
-            return known
+        """Return why a counter of the catalog has no value: first the reasons of tools for this kind of platform."""
         tools = dict.fromkeys(formula.tool for formula in catalog.FORMULAS if formula.counter == counter)
-        reasons = [f"{tool}: {self.not_counted[tool]}" for tool in tools if tool in self.not_counted]
-        # One sentence for all tools of a GPU that is not there.
-        absent = [reason.partition(": ")[2] for reason in reasons if "GPU here" in reason]
-        reasons = absent[:1] + [reason for reason in reasons if "GPU here" not in reason]
-        return "; ".join(dict.fromkeys(reasons)) or f"not asked for; {', '.join(tools)} can count it"
+        reasons = {tool: reason for tool in tools if (reason := self._why_not(tool, counter))}
+        of_gpu = {tool: reason for tool, reason in reasons.items() if tool in GPU_TOOLS}
+        of_cpu = {tool: reason for tool, reason in reasons.items() if tool not in GPU_TOOLS}
+        told = (of_gpu or of_cpu) if self.platform_class == "gpu" else (of_cpu or of_gpu)
+        if not told:
+            return f"not asked for; {', '.join(tool for tool in tools if tool not in READ_ONLY)} can count it"
+        # Every tool of a GPU says the same where there is none, or where it was not used.
+        shown = dict(list(told.items())[:1]) if told is of_gpu and self.platform_class != "gpu" else told
+        return "; ".join(f"{tool}: {reason}" for tool, reason in shown.items())
+
+    def _why_not(self, tool: str, counter: str) -> str | None:
+        if tool in self.not_counted:
+            return self.not_counted[tool]
+        for measurement in self.measurements:
+            if measurement.tool == tool and all(value is None for value in measurement.events.values()):
+                return measurement.notes[0] if measurement.notes else "counted nothing"
+            if measurement.tool == tool:
+                return (counted([measurement]).missing.get(counter) or "").removeprefix(f"{tool}: ") or None
+        return None
 
     def _run(self, number: int, execution: Execution) -> Run:
         of_system = system.measurement(execution, self.facts)
@@ -240,7 +269,7 @@ def _count(result: Profiled, chosen: Sequence[Backend], runner: Runner, say: Say
     native_s = sorted(done.wall_s for done in result.executions)[len(result.executions) // 2]
     for backend in chosen:
         reason = backend.why_not() if in_order else None
-        reason = reason or (_superfluous(backend, result) if in_order else None)
+        reason = reason or (_superfluous(backend, result, native_s) if in_order else None)
         if reason:
             result.not_counted[backend.name] = reason
             continue
@@ -260,7 +289,7 @@ def _count(result: Profiled, chosen: Sequence[Backend], runner: Runner, say: Say
             return
 
 
-def _superfluous(backend: Backend, result: Profiled) -> str | None:
+def _superfluous(backend: Backend, result: Profiled, native_s: float) -> str | None:
     """Return why a tool would add nothing to what is known already, or ``None``."""
     values = result.counted.values
     formulas = [formula for formula in catalog.FORMULAS if formula.tool == backend.name]
@@ -268,6 +297,9 @@ def _superfluous(backend: Backend, result: Profiled) -> str | None:
     known = {name for name, tool in result.counted.measured_by.items() if not (name == "threads" and tool == "os")}
     if backend.name == "valgrind" and "warp_blocks" in values:
         return "left out: the work is on the GPU, and valgrind cannot run its driver"
+    if backend.name == "valgrind" and native_s > _LONG_S:
+        advice = "ask for it with --backend, or profile a smaller input"
+        return f"left out: the command takes {native_s:.0f} s, and 20 to 200 times as long under valgrind; {advice}"
     if formulas and all(formula.counter in known for formula in formulas):
         return "left out: other tools counted all that it could"
     return None

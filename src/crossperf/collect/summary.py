@@ -84,7 +84,7 @@ def _tools(result: Profiled) -> list[str]:
     for measurement in result.measurements:
         cost = f": {measurement.runtime_s:.3g} s" if measurement.runtime_s else ""
         if measurement.slowdown:
-            times = f"{measurement.slowdown:.0f}" if measurement.slowdown >= 10 else f"{measurement.slowdown:.2g}"
+            times = f"{measurement.slowdown:.0f}" if measurement.slowdown >= 10 else f"{measurement.slowdown:.1f}"
             cost += f", {times} times as long as without it"
         found.append(f"{measurement.tool} {measurement.version or ''}".rstrip() + cost)
         found += [f"  note: {note}" for note in measurement.notes]
