@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crossperf.catalog import FORMULAS
+from crossperf.catalog import FORMULAS, canonical
 from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Execution, Runner, version_of
 from crossperf.errors import ProfileFileError
@@ -91,10 +91,10 @@ class PerfBackend:
             rows += found
             lines.append(line)
             wall_s.append(execution.wall_s)
-        events = {row.event: row.value for row in rows}
-        events |= {name: None for name in self._wanted_hardware() if name not in events}
-        events |= {name: None for name in _tracepoint_names() if name not in events}
-        notes += more_notes + [note for note in map(_remark, rows) if note]
+        events = _totals(rows)
+        known = set(map(canonical, events))
+        events |= {name: None for name in (*self._wanted_hardware(), *_tracepoint_names()) if name not in known}
+        notes += more_notes + [note for row in rows for note in _remarks(row)]
         if len(groups) > 1:
             notes.append(f"{len(groups)} executions, so that no two events share a counter of the processor")
         return Measurement(
@@ -186,12 +186,11 @@ def _chunks(items: Sequence[str], size: int) -> Iterator[list[str]]:
         yield list(items[start : start + size])
 
 
-def _remark(row: Row) -> str | None:
+def _remarks(row: Row) -> Iterator[str]:
     if row.value is not None and row.running < 0.995:
-        return f"{row.event} was counted for {row.running:.0%} of the time and scaled by perf"
+        yield f"{row.event} was counted for {row.running:.0%} of the time and scaled by perf"
     if row.value is not None and row.value < 0:
-        return f"{row.event} came out negative ({row.value:g}) and is not used"
-    return None
+        yield f"{row.event} came out negative ({row.value:g}) and is not used"
 
 
 # Reading
@@ -212,7 +211,7 @@ def read(path: Path) -> list[Measurement]:
     rows = rows_of(path)
     events = _totals(rows)
     elapsed_ns = events.get("duration_time")
-    notes = [note for note in map(_remark, rows) if note]
+    notes = [note for row in rows for note in _remarks(row)]
     lacking = [name for name, value in events.items() if value is None]
     if lacking:
         notes.append(f"perf could not count {', '.join(lacking)}")
@@ -231,14 +230,15 @@ def read(path: Path) -> list[Measurement]:
 
 
 def _totals(rows: Iterable[Row]) -> dict[str, float | None]:
-    """Return each event once: intervals and processors are added up.
+    """Return each event once: intervals, processors, and the two kinds of cores of a hybrid one are added up.
 
     In an interval without a running process perf counts nothing; an event is unknown where none has a count.
     """
     totals: dict[str, float | None] = {}
     for row in rows:
-        before = totals.get(row.event)
-        totals[row.event] = before if row.value is None else (before or 0.0) + row.value
+        name = canonical(row.event) if re.match(r"cpu_\w+/", row.event) else row.event
+        before = totals.get(name)
+        totals[name] = before if row.value is None else (before or 0.0) + row.value
     return totals
 
 
