@@ -236,6 +236,7 @@ class _Signals:
         self._runner = runner
         self._before: dict[int, Any] = {}
         self._pid: int | None = None
+        self._early: list[int] = []
 
     def __enter__(self) -> _Signals:
         if threading.current_thread() is threading.main_thread():
@@ -248,14 +249,17 @@ class _Signals:
             signal.signal(number, handler)
 
     def hand_on_to(self, pid: int) -> None:
+        """Send a child what comes from now on, and what came while it was being started."""
         self._pid = pid
-        if self._runner.interrupted:
-            _send(pid, signal.SIGTERM)
+        for number in self._early:
+            _send(pid, number)
 
     def _receive(self, number: int, _: Any) -> None:
         if number in self._ALL:
             self._runner.interrupted = True
-        if self._pid is not None:
+        if self._pid is None:
+            self._early.append(number)
+        else:
             _send(self._pid, number)
 
 
