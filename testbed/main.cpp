@@ -5,8 +5,8 @@
 //     testbed --list
 //
 // With --passes N a batch is N passes; without, as many as take 5 ms or more. With --count one pass runs alone, marked for
-// callgrind (CALLGRIND_TOGGLE_COLLECT) or Nsight Compute (cudaProfilerStart), after one that warms the caches if they are
-// small.
+// callgrind (CALLGRIND_TOGGLE_COLLECT) or Nsight Compute (cudaProfilerStart), after one that warms the caches if the data is
+// small; --count-launches N marks the first N launches of it only.
 #include "testbed.hpp"
 
 #include <fcntl.h>
@@ -19,9 +19,7 @@
 #include <iostream>
 #include <sstream>
 
-#ifdef __CUDACC__
-#include <cuda_profiler_api.h>
-#else
+#ifndef __CUDACC__
 #include <omp.h>
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
@@ -38,6 +36,14 @@ namespace testbed {
 Meter &meter() {
     static Meter all;
     return all;
+}
+Counting &counting() {
+    static Counting state;
+    return state;
+}
+double now() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 std::uint64_t &bytes_in_buffers() {
     static std::uint64_t bytes = 0;
@@ -90,17 +96,13 @@ struct Options {
     int repeats = 5;
     std::size_t passes = 0;  // 0: as many as take kLeastSeconds
     bool count = false;
+    std::uint64_t count_launches = 0;  // 0: all
     std::string batch;
     std::vector<std::string> words;
 };
 
 constexpr double kLeastSeconds = 5e-3;
 constexpr std::uint64_t kSmallBytes = 8 << 20;
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 void finish() {
 #ifdef __CUDACC__
@@ -178,12 +180,13 @@ std::unique_ptr<Workload> set_up(const std::vector<std::string> &words) {
 }
 
 // Runs one pass alone, inside the marks that a counting tool looks for.
-void count_one(Workload &work) {
+void count_one(Workload &work, std::uint64_t launches) {
     if (bytes_in_buffers() <= kSmallBytes) {
         CALLGRIND_START_INSTRUMENTATION;
         work.pass();
         finish();
     }
+    counting() = {true, launches};
 #ifdef __CUDACC__
     check(cudaProfilerStart(), "starting the profiler");
     meter() = Meter();
@@ -198,6 +201,7 @@ void count_one(Workload &work) {
     CALLGRIND_TOGGLE_COLLECT;
     CALLGRIND_STOP_INSTRUMENTATION;
 #endif
+    counting() = Counting();
 }
 
 void run(const std::vector<std::string> &words, const Options &options, std::ostream &out) {
@@ -207,7 +211,7 @@ void run(const std::vector<std::string> &words, const Options &options, std::ost
     Kernel before, after;
     if (options.count) {
         before = Kernel::counts();
-        count_one(*work);
+        count_one(*work, options.count_launches);
         after = Kernel::counts();
     } else {
         work->pass();
@@ -231,6 +235,7 @@ void run(const std::vector<std::string> &words, const Options &options, std::ost
     }
     const double all = double(passes) * double(std::max<std::size_t>(seconds.size(), 1));
     const Meter moved = meter();
+    const std::uint64_t counted = options.count_launches ? std::min(moved.launches, options.count_launches) : moved.launches;
     out.precision(9);
     out << "{\"workload\": " << quoted(words[0]) << ", \"input\": " << quoted(joined({words.begin() + 1, words.end()}))
         << ", \"device\": \"" << device() << "\", \"threads\": " << options.threads << ", \"passes\": " << passes
@@ -238,6 +243,8 @@ void run(const std::vector<std::string> &words, const Options &options, std::ost
     for (std::size_t i = 0; i < seconds.size(); i++) out << (i ? ", " : "") << seconds[i];
     out << "], \"bytes_to_device\": " << double(moved.bytes_to_device) / all
         << ", \"bytes_to_host\": " << double(moved.bytes_to_host) / all << ", \"launches\": " << double(moved.launches) / all
+        << ", \"launches_counted\": " << (options.count ? counted : 0)
+        << ", \"seconds_to_device\": " << moved.seconds_to_device << ", \"seconds_to_host\": " << moved.seconds_to_host
         << ", \"files_opened\": " << double(moved.files_opened) / all
         << ", \"page_faults\": " << (after.faults - before.faults) / all
         << ", \"bytes_read\": " << (after.read - before.read) / all
@@ -272,6 +279,7 @@ Options parse(int argc, char **argv) {
         else if (word == "--repeats") options.repeats = std::stoi(value());
         else if (word == "--passes") options.passes = std::stoul(value());
         else if (word == "--count") options.count = true;
+        else if (word == "--count-launches") options.count_launches = std::stoul(value());
         else if (word == "--batch") options.batch = value();
         else if (word == "--list") {
             for (const auto &[name, found] : registry()) std::cout << name << "\t" << found.what << "\n";

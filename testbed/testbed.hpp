@@ -22,6 +22,7 @@
 #include <vector>
 
 #ifdef __CUDACC__
+#include <cuda_profiler_api.h>
 #define KERNEL [=] __device__
 #define BOTH __host__ __device__
 #else
@@ -34,8 +35,17 @@ namespace testbed {
 // What the region of interest moved, launched and opened; the harness sets it to zero before each batch.
 struct Meter {
     std::uint64_t bytes_to_device = 0, bytes_to_host = 0, launches = 0, files_opened = 0;
+    double seconds_to_device = 0, seconds_to_host = 0;  // taken while counting only: a clock costs time itself
 };
 Meter &meter();
+
+// Whether one pass is being counted, and after how many launches the counting tool is told to stop (0: never).
+struct Counting {
+    bool on = false;
+    std::uint64_t launches = 0;
+};
+Counting &counting();
+double now();
 
 // How many bytes all buffers hold; the harness uses it to tell a working set that fits a cache.
 std::uint64_t &bytes_in_buffers();
@@ -88,16 +98,21 @@ class Buffer {
     // The first n elements only.
     void upload(std::size_t n) {
 #ifdef __CUDACC__
+        const double start = counting().on ? now() : 0;
         check(cudaMemcpy(device_, host_.data(), n * sizeof(T), cudaMemcpyHostToDevice), "copying to the GPU");
         meter().bytes_to_device += n * sizeof(T);
+        if (counting().on) meter().seconds_to_device += now() - start;
 #else
         (void)n;
 #endif
     }
     void download(std::size_t n) {
 #ifdef __CUDACC__
+        if (counting().on) check(cudaDeviceSynchronize(), "running");
+        const double start = counting().on ? now() : 0;
         check(cudaMemcpy(host_.data(), device_, n * sizeof(T), cudaMemcpyDeviceToHost), "copying from the GPU");
         meter().bytes_to_host += n * sizeof(T);
+        if (counting().on) meter().seconds_to_host += now() - start;
 #else
         (void)n;
 #endif
@@ -134,15 +149,24 @@ __global__ void reduce_kernel(std::size_t n, F f, Join join, T start, T *out) {
 }
 #endif
 
+// Notes a launch; of many launches of one pass the counting tool sees the first ones.
+inline void launched() {
+    meter().launches++;
+#ifdef __CUDACC__
+    if (counting().on && meter().launches == counting().launches) check(cudaProfilerStop(), "stopping the profiler");
+#endif
+}
+
 // Calls f(i) for every i below n, in any order, in parallel.
 template <class F>
 void forall(std::size_t n, F f) {
     if (n == 0) return;
-    meter().launches++;
 #ifdef __CUDACC__
     forall_kernel<<<static_cast<unsigned>((n + kBlock - 1) / kBlock), kBlock>>>(n, f);
     check(cudaGetLastError(), "launching");
+    launched();
 #else
+    launched();
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < n; i++) f(i);
 #endif
@@ -172,9 +196,9 @@ T reduce(std::size_t n, F f, T start = T(), Join join = Join()) {
     }();
     unsigned blocks = static_cast<unsigned>(std::min<std::size_t>((n + kBlock - 1) / kBlock, kReduceBlocks));
     if (blocks == 0) return start;
-    meter().launches++;
     reduce_kernel<<<blocks, kBlock>>>(n, f, join, start, parts);
     check(cudaGetLastError(), "launching");
+    launched();
     T host[kReduceBlocks];
     check(cudaMemcpy(host, parts, blocks * sizeof(T), cudaMemcpyDeviceToHost), "copying from the GPU");
     meter().bytes_to_host += blocks * sizeof(T);
@@ -182,7 +206,7 @@ T reduce(std::size_t n, F f, T start = T(), Join join = Join()) {
     for (unsigned i = 0; i < blocks; i++) total = join(total, host[i]);
     return total;
 #else
-    meter().launches++;
+    launched();
     T total = start;
 #pragma omp parallel
     {
