@@ -145,6 +145,13 @@ struct Kernel {  // what the operating system counted for this process so far
         }
         return found;
     }
+    // The same, less what asking costs itself.
+    static Kernel start() {
+        const Kernel first = counts();
+        Kernel second = counts();
+        second.read += second.read - first.read;
+        return second;
+    }
 };
 
 std::string quoted(const std::string &text) {
@@ -210,7 +217,7 @@ void run(const std::vector<std::string> &words, const Options &options, std::ost
     std::size_t passes = 1;
     Kernel before, after;
     if (options.count) {
-        before = Kernel::counts();
+        before = Kernel::start();
         count_one(*work, options.count_launches);
         after = Kernel::counts();
     } else {
@@ -218,7 +225,7 @@ void run(const std::vector<std::string> &words, const Options &options, std::ost
         finish();
         passes = options.passes ? options.passes : enough_passes(*work);
         meter() = Meter();
-        before = Kernel::counts();
+        before = Kernel::start();
         for (int i = 0; i < options.repeats; i++) {
             double taken = batch(*work, passes);
             if (!options.passes && taken < kLeastSeconds) {  // a faster repeat than those before: measure it again, longer
@@ -226,7 +233,7 @@ void run(const std::vector<std::string> &words, const Options &options, std::ost
                 seconds.clear();
                 i = -1;
                 meter() = Meter();
-                before = Kernel::counts();
+                before = Kernel::start();
                 continue;
             }
             seconds.push_back(taken / double(passes));

@@ -53,6 +53,12 @@ def test_trailing_events_that_are_zero_are_left_out_by_callgrind_and_read_as_zer
     assert callgrind.read(small).totals["Bc"] == 0
 
 
+def test_totals_at_the_end_are_believed_before_the_summary(small: Path) -> None:
+    """With marks in the program, callgrind's summary is 0 and its totals hold what lies between the marks."""
+    small.write_text(SMALL.replace("summary: 20 3 2", "summary: 0") + "\ntotals: 20 3 2\n")
+    assert callgrind.read(small).totals == {"Ir": 20, "Dr": 3, "Bc": 2}
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

@@ -49,6 +49,7 @@ for command in (
     collecting.profile,
     collecting.import_,
     collecting.platforms,
+    collecting.campaign,
     tables.runs,
     learning.evaluate,
     learning.train,

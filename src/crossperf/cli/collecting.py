@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 
 from crossperf.cli.words import JSON, SETTINGS, say, wrote
 from crossperf.errors import CollectError, CrossperfError, SettingsError
+from crossperf.files import whole
 from crossperf.records import OK
 
 if TYPE_CHECKING:
@@ -273,11 +275,11 @@ def _imported(result: Imported) -> list[str]:
     """Return one line for each of the first runs: what it is and what it holds."""
     lines = []
     for run in result.runs[:_SHOWN]:
-        time = f"{run.runtime_s:.4g} s" if run.runtime_s else "no runtime"
+        seconds = f"{run.runtime_s:.4g} s" if run.runtime_s else "no runtime"
         ranks = f", {_several(run.ranks, 'rank')}" if run.ranks else ""
         counters = _several(len(run.counters), "counter")
         failed = "" if run.status == OK else f", failed: {run.status}"
-        lines.append(f"{run.app} {run.input!r} on {run.platform}: {time}{ranks}, {counters}{failed}")
+        lines.append(f"{run.app} {run.input!r} on {run.platform}: {seconds}{ranks}, {counters}{failed}")
     left = len(result.runs) - _SHOWN
     return [*lines, *([f"and {left:,} more runs"] if left > 0 else [])]
 
@@ -387,3 +389,54 @@ def _entry(registry: Path, name: str | None) -> Platform:
         facts = known.facts_of_this_machine()
         return known.Platform(known.name_for(facts), "cpu", facts)
     return known.find(known.read(registry), name)
+
+
+@click.command()
+@click.argument("spec_file", metavar="SPEC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder of the campaign.")
+@click.option("--platform", "names", multiple=True, help="Platforms of SPEC to time here; may be repeated.")
+@click.option("--counts", "count_names", multiple=True, help="Counts of SPEC to take here; may be repeated.")
+@click.option("--resume", is_flag=True, help="Go on with the campaign that OUTPUT holds.")
+@click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Countings under valgrind at a time."
+)
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after so long; go on with --resume.")
+def campaign(
+    spec_file: Path,
+    output: Path,
+    names: tuple[str, ...],
+    count_names: tuple[str, ...],
+    resume: bool,
+    jobs: int,
+    minutes: float | None,
+) -> None:
+    """Time and count a list of inputs on this machine, as SPEC tells, and write OUTPUT/runs.jsonl.
+
+    Without --platform and --counts, all platforms of SPEC and their counts. Every result is kept as it comes: a
+    campaign that was killed goes on with --resume.
+    """
+    from crossperf import campaign as campaigns
+    from crossperf.runs.jsonl import line
+
+    spec = campaigns.read(spec_file)
+    modes = [spec.mode(name) for name in names or ([] if count_names else spec.modes)]
+    unknown = [name for name in count_names if name not in spec.counts]
+    if unknown:
+        raise SettingsError(f"--counts: found {unknown[0]!r}, expected one of {', '.join(spec.counts)}.")
+    sets = [spec.counts[name] for name in count_names or ([] if names else spec.counts)]
+    if output.exists() and any(output.iterdir()) and not resume:
+        raise CollectError(f"{output}: holds a campaign already. Go on with it by --resume, or choose another folder.")
+    output.mkdir(parents=True, exist_ok=True)
+    until = None if minutes is None else time.monotonic() + 60.0 * minutes
+    for mode in modes:
+        campaigns.time_mode(spec, mode, output, say, until)
+    for counts in sets:
+        campaigns.count(spec, counts, output, jobs, say, until)
+    runs = campaigns.assemble(spec, output)
+    with whole(output / "runs.jsonl") as part:
+        part.write_text("".join(map(line, runs)), encoding="utf-8")
+    failed = sum(run.status != OK for run in runs)
+    cells = len({(run.app, run.input, run.platform) for run in runs})
+    of_all = len(spec.works) * len(spec.modes)
+    click.echo(f"{_several(cells, 'cell')} of {of_all:,}, {_several(len(runs), 'run')}, {failed} failed")
+    wrote(output / "runs.jsonl")

@@ -34,8 +34,10 @@ def read(path: Path) -> Profile:
     head, _, body = data.partition(b"\nsummary:")
     profile = _head(path, head)
     events = profile.totals
-    numbers, line_end, body = body.partition(b"\n")
-    counts = _numbers(numbers)
+    summary, line_end, body = body.partition(b"\n")
+    # The summary misses what was collected between marks of the program; the totals at the end have all.
+    body, _, totals = body.rpartition(b"\ntotals:") if b"\ntotals:" in body else (body, b"", b"")
+    counts = _numbers(totals or summary)
     if not line_end or len(counts) < 1 or len(counts) > len(events):
         raise _damaged(path, "no totals", "a line 'summary:' with one count for each event")
     profile.totals = dict(zip(events, [*counts, *[0] * (len(events) - len(counts))], strict=True))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import struct
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -50,6 +51,8 @@ class Mix:
         )
 
 
+#: capstone's engine keeps state between calls.
+_ONE_AT_A_TIME = threading.Lock()
 NOTHING = Mix(dict.fromkeys(_KINDS, 0), 0, 0, 0)
 
 
@@ -65,9 +68,10 @@ class Decoded(NamedTuple):
 def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
     """Return the mix of the instructions executed in each object file, keyed by address."""
     total = NOTHING
-    for path, counts in executions.items():
-        code = Code.of(path)
-        total += Mix({}, 0, 0, sum(counts.values())) if code is None else mix_of_code(counts, code)
+    with _ONE_AT_A_TIME:
+        for path, counts in executions.items():
+            code = Code.of(path)
+            total += Mix({}, 0, 0, sum(counts.values())) if code is None else mix_of_code(counts, code)
     return total
 
 

@@ -115,13 +115,11 @@ class NcuBackend:
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute the command under ncu and return the sums over its kernel launches."""
-        ncu = self._ncu or "ncu"
         wanted = wanted_metrics()
-        known = known_metrics(ncu)
-        asked = [name for name in wanted if name.startswith("launch__") or not known or _base(name) in known]
+        asked = self.asked()
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             log = Path(folder, "ncu.csv")
-            line = (*self._prefix(ncu, asked, log), *command)
+            line = (*self.prefix(log), *command)
             execution = runner.execute(line, quiet=True)
             text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         complaint = _complaint(text)
@@ -142,19 +140,32 @@ class NcuBackend:
         return Measurement(
             self.name,
             dict(found.events) | dict.fromkeys(lacking),
-            version=version_of(ncu, r"(?<=Version )\S+"),
+            version=self.version,
             command=line,
             runtime_s=execution.wall_s,
             notes=tuple(notes),
             facts={name: value for name, value in found.facts.items() if name in ("gpu", "kernels")},
         )
 
-    def _prefix(self, ncu: str, metrics: Sequence[str], log: Path) -> list[str]:
+    @property
+    def version(self) -> str | None:
+        """The version of ncu here."""
+        return version_of(self._ncu or self.name, r"(?<=Version )\S+")
+
+    def asked(self) -> list[str]:
+        """Return the metrics that are asked for: those wanted that this GPU has."""
+        known = known_metrics(self._ncu or self.name)
+        return [name for name in wanted_metrics() if name.startswith("launch__") or not known or _base(name) in known]
+
+    def prefix(self, log: Path) -> list[str]:
+        """Return the command line to put in front of a command; the table goes into a file of its own.
+
+        Without one, ncu's table and the command's output would share one stream.
+        """
         options = ["--target-processes", "all", "--replay-mode", "kernel", "--clock-control", "none"]
         options += ["--cache-control", self.cache_control, "--print-units", "base", "--csv", "--page", "raw"]
         limit = ["--launch-count", str(self.launch_limit)] if self.launch_limit else []
-        # Without a log of its own, ncu's table and the command's output would share one stream.
-        return [ncu, *options, *limit, "--metrics", ",".join(metrics), "--log-file", str(log)]
+        return [self._ncu or self.name, *options, *limit, "--metrics", ",".join(self.asked()), "--log-file", str(log)]
 
 
 def _may_lack() -> frozenset[str]:

@@ -55,7 +55,7 @@ class ValgrindBackend:
         """Execute the command under callgrind and return its events, summed over processes."""
         with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
             folder = Path(name)
-            line = (*self._prefix(folder), *command)
+            line = (*self.prefix(folder), *command)
             execution = runner.execute(line, quiet=True, env=_PASSIVE)
             if execution.status != OK:
                 raise _failed(execution, folder)
@@ -70,7 +70,8 @@ class ValgrindBackend:
             facts={"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}},
         )
 
-    def _prefix(self, folder: Path) -> list[str]:
+    def prefix(self, folder: Path) -> list[str]:
+        """Return the command line to put in front of a command; reports and logs go into a folder."""
         caches = [f"--{level}={','.join(map(str, cache))}" for level, cache in sorted(self.caches.items())]
         return [
             self._valgrind or "valgrind",

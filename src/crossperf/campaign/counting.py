@@ -1,0 +1,137 @@
+"""Counts one pass of every input: under valgrind one process each, under ncu many in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from crossperf.campaign.log import COUNTS, add, in_words, lines, work_of
+from crossperf.campaign.spec import CountSet, Spec, Work
+from crossperf.collect import ncu
+from crossperf.collect.process import version_of
+from crossperf.collect.valgrind import ValgrindBackend, events_of
+from crossperf.errors import CollectError
+
+Say = Callable[[str], None]
+_LIMIT_S = 600.0
+#: Inputs that one process under ncu counts; more would lose more when it is killed.
+_NCU_BATCH = 40
+
+
+def count(
+    spec: Spec, counts: CountSet, folder: Path, jobs: int = 1, say: Say = lambda _: None, until: float | None = None
+) -> None:
+    """Count what is still to be counted, and add it to ``counts.jsonl``.
+
+    Parameters
+    ----------
+    jobs
+        Processes under valgrind at a time; counts do not depend on how busy the machine is.
+    until
+        The monotonic clock at which to stop; what is left is taken up by the next call.
+    """
+    if not os.access(counts.program, os.X_OK):
+        raise CollectError(f"{counts.program}: found no program to count. Build it first: make -C testbed cpu, or gpu.")
+    path = folder / COUNTS
+    done = {work_of(facts) for facts in lines(path) if facts.get("counts") == counts.name}
+    left = [work for work in spec.works if work not in done]
+    start = time.monotonic()
+    answers = _valgrind(counts, left, jobs, until) if counts.tool == "valgrind" else _ncu(counts, left, until)
+    for number, facts in enumerate(answers, start=1):
+        add(path, {"counts": counts.name, "tool": counts.tool, **facts})
+        remaining_s = (time.monotonic() - start) / number * (len(left) - number)
+        failed = f": {facts['error']}" if "error" in facts else ""
+        say(f"{counts.name}: {number}/{len(left)} {work_of(facts).line}{failed} ({in_words(remaining_s)} left)")
+
+
+def _valgrind(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
+    backend = ValgrindBackend(counts.caches)
+    if why_not := backend.why_not():
+        raise CollectError(f"counts {counts.name}: {why_not}")
+
+    def one(work: Work) -> dict[str, Any] | None:
+        if until is not None and time.monotonic() >= until:
+            return None
+        return _under_valgrind(counts, work)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from filter(None, pool.map(one, left))
+
+
+def _under_valgrind(counts: CountSet, work: Work) -> dict[str, Any]:
+    about = {"workload": work.workload, "input": work.input}
+    with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
+        folder = Path(name)
+        # Neither set-up nor the pass that warms the caches is collected: the program says where the region begins.
+        options = ["--instr-atstart=no", "--collect-atstart=no"]
+        prefix = ValgrindBackend(counts.caches).prefix(folder)
+        command = [*prefix, *options, str(counts.program), *work.line.split(), "--count", "--threads", "1"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            return about | {"error": f"took longer than {_LIMIT_S:g} s under valgrind"}
+        told = _told(done.stdout)
+        if done.returncode != 0 or told is None or "error" in told:
+            return about | {"error": (told or {}).get("error", f"exit status {done.returncode} under valgrind")}
+        events, notes = events_of(folder)
+    version = version_of(shutil.which("valgrind") or "valgrind")
+    return about | {"events": events, "notes": notes, "version": version, "told": told}
+
+
+def _told(text: str) -> dict[str, Any] | None:
+    try:
+        facts = json.loads(text.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return None
+    return facts if isinstance(facts, dict) else None
+
+
+def _ncu(counts: CountSet, left: Sequence[Work], until: float | None) -> Iterator[dict[str, Any]]:
+    backend = ncu.NcuBackend()
+    if why_not := backend.why_not():
+        raise CollectError(f"counts {counts.name}: {why_not}")
+    for start in range(0, len(left), _NCU_BATCH):
+        if until is not None and time.monotonic() >= until:
+            return
+        yield from _under_ncu(backend, counts, left[start : start + _NCU_BATCH])
+
+
+def _under_ncu(backend: ncu.NcuBackend, counts: CountSet, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
+    """Yield the counts of a batch: ncu lists launches in order, and the program tells how many each input made."""
+    with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
+        batch, table = Path(name, "batch.txt"), Path(name, "ncu.csv")
+        batch.write_text("\n".join(work.line for work in works) + "\n", encoding="utf-8")
+        command = [*backend.prefix(table), "--profile-from-start", "off", str(counts.program), "--batch", str(batch)]
+        command += ["--count", "--count-launches", str(counts.launches)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+            output = done.stdout
+        except subprocess.TimeoutExpired as error:
+            output = (error.stdout or b"").decode(errors="replace") if isinstance(error.stdout, bytes) else ""
+        told = [facts for line in output.splitlines() if (facts := _told(line)) and "workload" in facts]
+        launches = ncu.launches(table) if table.exists() and ncu.reads(table) else []
+    at = 0
+    for facts in told:
+        about = {"workload": facts["workload"], "input": facts["input"]}
+        number = int(facts.get("launches_counted", 0))
+        mine, at = launches[at : at + number], at + number
+        if "error" in facts or len(mine) < number:
+            yield about | {"error": facts.get("error", "ncu ended before this input")}
+            continue
+        found = ncu.total(mine)
+        scale = facts["launches"] / number if number else 1.0
+        events = {name: None if value is None else value * scale for name, value in found.events.items()}
+        events["streams_with_kernels"] = found.events.get("streams_with_kernels")
+        yield about | {"events": events, "version": backend.version, "told": facts, **_scaled(scale, number)}
+
+
+def _scaled(scale: float, number: int) -> Mapping[str, Any]:
+    return {"notes": [f"{number} launches of a pass were counted and scaled by {scale:.4g}"]} if scale > 1.0 else {}

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crossperf import campaign
+from crossperf.campaign import log
+from crossperf.campaign.timing import spread
+from crossperf.errors import CollectError, SettingsError
+from crossperf.runs.table import from_runs
+
+SPEC = """
+inputs = ["inputs.toml"]
+repeats = 3
+spread = 0.05
+calibration = "quick n=1"
+
+[counts.here]
+tool = "valgrind"
+program = "program"
+caches = "I1=32768,8,64 D1=32768,8,64 LL=1048576,16,64"
+note = "by hand"
+
+[platforms.one]
+program = "program"
+threads = 1
+counts = "here"
+
+[platforms.two]
+program = "program"
+threads = 2
+"""
+
+#: A program that answers as the testbed's do, and misbehaves on demand.
+PROGRAM = """#!{python}
+import json, os, sys, time
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+threads = int(options["--threads"])
+for line in open(options["--batch"]):
+    name, *words = line.split()
+    facts = {{"workload": name, "input": " ".join(words), "device": "cpu", "threads": threads}}
+    with open({log!r}, "a") as out:
+        print(name, *words, threads, file=out)
+    if name == "crash":
+        os.abort()
+    if name == "refuse":
+        print(json.dumps(facts | {{"error": "no such size"}}), flush=True)
+        continue
+    if name == "slow":
+        time.sleep(0.3)
+    noise = [1.0, 1.5, 2.0] if name == "noisy" else [1.0, 1.01, 1.02]
+    seconds = [0.01 * factor / threads for factor in noise]
+    print(json.dumps(facts | {{"passes": 2, "seconds": seconds, "bytes_to_device": 0, "bytes_to_host": 0, "launches": 1,
+                              "files_opened": 1, "page_faults": 4, "bytes_read": 10, "bytes_written": 20,
+                              "checksum": 1.5}}), flush=True)
+"""
+
+
+def prepare(folder: Path, inputs: str) -> Path:
+    (folder / "inputs.toml").write_text(inputs)
+    program = folder / "program"
+    program.write_text(PROGRAM.format(python=sys.executable, log=str(folder / "asked")))
+    program.chmod(0o755)
+    spec = folder / "spec.toml"
+    spec.write_text(SPEC)
+    return spec
+
+
+def timed(folder: Path, name: str) -> list[dict[str, object]]:
+    return [facts for facts in log.lines(folder / log.TIMES) if facts.get("workload") == name]
+
+
+def test_every_combination_of_a_table_of_lists_is_one_input(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, '[quick]\nn = [1, 2, 3]\nkind = ["a", "b"]\n[other]\nn = [9]\n'))
+    assert len(spec.works) == 7
+    assert spec.works[1].line == "quick n=1 kind=b"
+    assert spec.works[-1].line == "other n=9"
+
+
+def test_times_become_one_run_for_each_repeat_per_pass(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1, 2]\n"))
+    for mode in spec.modes.values():
+        campaign.time_mode(spec, mode, tmp_path)
+    runs = campaign.assemble(spec, tmp_path)
+    assert len(runs) == 2 * 2 * 3
+    assert [run.runtime_s for run in runs[:3]] == [0.01, 0.0101, 0.0102]
+    assert runs[0].counters["io_files_opened"] == 1
+    assert runs[0].counters["threads"] == 1.0
+    assert runs[0].metadata["checksum"] == 1.5
+    assert from_runs(runs).n_failed == 0
+
+
+def test_an_input_that_crashes_the_program_is_a_failed_run_and_the_rest_goes_on(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n[crash]\nn = [1]\n[refuse]\nn = [1]\n[late]\nn = [5]\n"))
+    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    status = {run.app: run.status for run in campaign.assemble(spec, tmp_path)}
+    assert status == {
+        "quick": "ok", "crash": "the program ended or hung at this input", "refuse": "no such size", "late": "ok",
+    }  # fmt: skip
+
+
+def test_a_noisy_input_is_timed_again_and_the_calmest_attempt_counts(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[noisy]\nn = [1]\n[quick]\nn = [2]\n"))
+    said: list[str] = []
+    campaign.time_mode(spec, spec.mode("one"), tmp_path, said.append)
+    assert len(timed(tmp_path, "noisy")) == 3
+    assert len([facts for facts in timed(tmp_path, "quick") if facts["input"] == "n=2"]) == 1
+    assert any("vary by more than 5%" in text for text in said)
+    calm = {"platform": "one", "attempt": 4, **timed(tmp_path, "noisy")[0], "seconds": [0.02, 0.02, 0.02]}
+    log.add(tmp_path / log.TIMES, calm)
+    assert {run.runtime_s for run in campaign.assemble(spec, tmp_path) if run.app == "noisy"} == {0.02}
+
+
+def test_the_calibration_kernel_runs_before_and_after(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[late]\nn = [1]\n"))
+    campaign.time_mode(spec, spec.mode("two"), tmp_path)
+    when = [facts["calibration"] for facts in log.lines(tmp_path / log.TIMES) if "calibration" in facts]
+    assert when == ["before", "after"]
+
+
+def test_what_was_timed_before_a_kill_is_not_timed_again(tmp_path: Path) -> None:
+    inputs = "[slow]\nn = [1, 2, 3, 4, 5, 6]\n"
+    spec_file = prepare(tmp_path, inputs)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "crossperf", "campaign", str(spec_file), "-o", str(out), "--platform", "one"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 30
+    while len(timed(out, "slow")) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = len(timed(out, "slow"))
+    assert 2 <= before < 6
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "error: " in refused.stderr
+    assert "--resume" in refused.stderr
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    inputs_timed = [facts["input"] for facts in timed(out, "slow")]
+    assert sorted(map(str, inputs_timed)) == [f"n={n}" for n in range(1, 7)]
+    assert "6 cells of 12, 18 runs, 0 failed" in done.stdout
+
+
+def test_a_torn_line_of_a_kill_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    log.add(path, {"a": 1})
+    with path.open("ab") as file:
+        file.write(b'{"a": 2, "b"\n')
+    log.add(path, {"a": 3})
+    assert [facts["a"] for facts in log.lines(path)] == [1, 3]
+
+
+def test_time_that_runs_out_stops_a_campaign_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[slow]\nn = [1, 2, 3, 4]\n"))
+    campaign.time_mode(spec, spec.mode("one"), tmp_path, until=time.monotonic() + 0.7)
+    first = len(timed(tmp_path, "slow"))
+    assert 0 < first < 4
+    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    assert len(timed(tmp_path, "slow")) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (('inputs = ["inputs.toml"]', 'inputs = "x"'), "inputs is 'x', expected a list of files"),
+        (('inputs = ["inputs.toml"]', 'inputs = ["gone.toml"]'), "gone.toml: cannot be read"),
+        (('tool = "valgrind"', 'tool = "magic"'), "the tool 'magic', expected valgrind or ncu"),
+        (("threads = 2", "threads = 0"), "threads 0, expected 1 or more"),
+        (('counts = "here"', 'counts = "there"'), "names counts 'there'"),
+        (("repeats = 3", "repeats = 0"), "repeats is 0"),
+        (("D1=32768,8,64 ", ""), "no caches I1, D1 and LL"),
+        (("spread = 0.05", "spraed = 0.05"), "'spraed' is no setting"),
+        (("[platforms.one]", "[platforms"), "is not TOML"),
+    ],
+)
+def test_a_bad_spec_is_refused_with_what_is_wrong(tmp_path: Path, change: tuple[str, str], sentence: str) -> None:
+    path = prepare(tmp_path, "[quick]\nn = [1]\n")
+    path.write_text(SPEC.replace(*change))
+    with pytest.raises(SettingsError, match=sentence):
+        campaign.read(path)
+
+
+def test_a_platform_that_the_spec_does_not_have_and_a_program_that_is_not_built_are_named(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
+    with pytest.raises(SettingsError, match="expected one of the spec's: one, two"):
+        spec.mode("three")
+    (tmp_path / "program").unlink()
+    with pytest.raises(CollectError, match=r"found no program to run for platform one\. Build it first"):
+        campaign.time_mode(spec, spec.mode("one"), tmp_path)
+
+
+def test_spread_is_the_coefficient_of_variation() -> None:
+    assert spread([1.0, 2.0, 3.0]) == 0.5
+    assert spread([4.0]) == 0.0
+
+
+def test_counts_join_the_times_of_the_platforms_that_name_them(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
+    for mode in spec.modes.values():
+        campaign.time_mode(spec, mode, tmp_path)
+    events = {"Ir": 500.0, "mix.int": 100.0, "mix.classified": 400.0}
+    facts = {
+        "counts": "here",
+        "tool": "valgrind",
+        "workload": "quick",
+        "input": "n=1",
+        "events": events,
+        "version": "3",
+    }
+    log.add(tmp_path / log.COUNTS, facts)
+    by_platform = {run.platform: run for run in campaign.assemble(spec, tmp_path)}
+    assert by_platform["one"].counters["instructions"] == 500.0
+    assert by_platform["one"].counters["int_ratio"] == 0.25
+    assert "by hand" in json.dumps(by_platform["one"].metadata["tools"])
+    assert "instructions" not in by_platform["two"].counters
