@@ -303,6 +303,7 @@ def test_evaluate_prints_scores_and_writes_them_as_json(crossperf: Crossperf, ru
         "table",
         "split",
         "folds",
+        "scored_folds",
         "seed",
         "noise_ceiling",
         "constant",

@@ -174,3 +174,13 @@ def test_vae_dnn_recovers_the_planted_law_far_better_than_the_constant_answer() 
     found, constant = (result.models[name]["typical_factor"] for name in ("vae-dnn", "median"))
     assert np.log(found) < 0.5 * np.log(constant)
     assert result.models["vae-dnn"]["r2_log"] > 0.7
+
+
+def test_one_fold_of_five_is_an_80_20_split_and_says_so(toy_data: Dataset) -> None:
+    all_folds = evaluate(toy_data, ["ridge"], split="row", n_folds=5, seed=3)
+    first = evaluate(toy_data, ["ridge"], split="row", n_folds=5, seed=3, scored_folds=1)
+    assert first.models["ridge"]["r2"] == all_folds.models["ridge"]["folds"][0]["r2"]
+    assert (first.folds, first.scored_folds) == (5, 1)
+    assert any("Only 1 of 5 folds" in doubt for doubt in first.doubts)
+    with pytest.raises(SettingsError, match="expected 1 to 5"):
+        evaluate(toy_data, ["ridge"], scored_folds=9)

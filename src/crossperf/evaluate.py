@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crossperf import metrics, model
 from crossperf.dataset import Dataset, Fold, Split, folds
-from crossperf.errors import CrossperfError, DatasetError, some_of
+from crossperf.errors import CrossperfError, DatasetError, SettingsError, some_of
 from crossperf.files import write_json
 from crossperf.model.base import Predictor
 
@@ -44,6 +44,7 @@ class Evaluation:
     constant: dict[str, Any]
     models: dict[str, dict[str, Any]]
     doubts: list[str] = field(default_factory=list)
+    scored_folds: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as JSON's own types."""
@@ -57,7 +58,7 @@ class Evaluation:
                 f"An evaluation of format {facts.get('format')!r} was found, expected {FORMAT}. "
                 "Evaluate again with this crossperf."
             )
-        return cls(**{name: facts[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: facts[name] for name in cls.__dataclass_fields__ if name in facts})
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as JSON; the file appears whole or not at all."""
@@ -71,6 +72,7 @@ def evaluate(
     split: Split = "workload",
     n_folds: int = 5,
     seed: int = 0,
+    scored_folds: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Return the scores of models that all saw the same folds and the same features.
@@ -79,9 +81,13 @@ def evaluate(
     ----------
     models
         Names of models with their default settings, or makers by whatever name the table should show.
+    scored_folds
+        Fit and score the first so many folds only: 1 of 5 is a single 80-20 split. ``None`` scores all.
     """
+    if scored_folds is not None and not 1 <= scored_folds <= n_folds:
+        raise SettingsError(f"scored_folds: found {scored_folds}, expected 1 to {n_folds}.")
     makers = {name: _default(name, seed) for name in models} if not isinstance(models, Mapping) else dict(models)
-    parts = folds(data, split, n_folds, seed)
+    parts = folds(data, split, n_folds, seed)[:scored_folds]
     for number, part in enumerate(parts, start=1):
         _refuse_unseen_platforms(data, part, number, split)
     common = metrics.most_common_order(data.log_time_wp)
@@ -103,6 +109,7 @@ def evaluate(
         noise_ceiling=ceiling,
         constant=constant_answers(data),
         models={name: {**average(scores), "folds": scores} for name, scores in results.items()},
+        scored_folds=len(parts),
     )
     return Evaluation(**{**vars(evaluation), "doubts": doubts(evaluation, data)})
 
@@ -212,6 +219,10 @@ def doubts(evaluation: Evaluation, data: Dataset) -> list[str]:
         found.append(f"{data.table['failed_runs']:,} failed runs were left out.")
     if data.table["warnings"]:
         found.append(f"The table has {data.table['warnings']:,} warnings; 'crossperf runs check' lists them.")
+    if evaluation.scored_folds is not None and evaluation.scored_folds < evaluation.folds:
+        found.append(
+            f"Only {evaluation.scored_folds} of {evaluation.folds} folds were scored: another draw gives other numbers."
+        )
     ceiling = evaluation.noise_ceiling["typical_factor"]
     if ceiling is None:
         found.append("No workload has repeats, so the noise of the data is not known. Measure each run twice or more.")

@@ -26,12 +26,17 @@ def console() -> Console:
     return screen if screen.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
 
 
+def _folds(result: Evaluation) -> str:
+    scored = result.scored_folds or result.folds
+    return f"{result.folds} folds" if scored == result.folds else f"{scored} of {result.folds} folds"
+
+
 def evaluation(result: Evaluation) -> None:
     """Print the scores of the models, best marked, the noise ceiling below, and what they mean."""
     facts = result.table
     out = console()
     out.print(
-        f"split {result.split}, {result.folds} folds, seed {result.seed}: {facts['workloads']:,} workloads of "
+        f"split {result.split}, {_folds(result)}, seed {result.seed}: {facts['workloads']:,} workloads of "
         f"{facts['apps']:,} apps on {len(facts['platforms'])} platforms ({escape(facts['path'])}, "
         f"{facts['runs']:,} runs, fingerprint {facts['fingerprint']})"
     )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--split", type=click.Choice(["row", "workload", "app"]), default="workload", show_default=True)
 @click.option("--models", default="vae-dnn,random-forest", show_default=True, help="Models to compare: a,b,c.")
 @click.option("--folds", default=5, show_default=True, help="Number of folds.")
+@click.option("--scored-folds", type=int, help="Score the first so many folds only; 1 of 5 is an 80-20 split.")
 @SEED
 @PLATFORMS
 @click.option("--ablation", is_flag=True, help="Compare vae-dnn with each of its stages switched off.")
@@ -44,6 +45,7 @@ def evaluate(
     split: Any,
     models: str,
     folds: int,
+    scored_folds: int | None,
     seed: int,
     platforms: str | None,
     ablation: bool,
@@ -63,6 +65,7 @@ def evaluate(
             split=split,
             n_folds=folds,
             seed=seed,
+            scored_folds=scored_folds,
             progress=progress,
         )
     show.evaluation(result)

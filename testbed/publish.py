@@ -1,0 +1,130 @@
+"""Makes the table that ships from the folder of a campaign, after checking that it may.
+
+    python testbed/publish.py CAMPAIGN_FOLDER [-o src/crossperf/data/testbed.parquet]
+
+Refuses to write when checksums of a workload differ between platforms, when more than 5 % of the cells are missing, or
+when the median variation of repeats is above 5 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import polars as pl
+
+from crossperf import campaign, catalog
+from crossperf.records import OK, Run
+from crossperf.runs.table import from_runs
+
+HERE = Path(__file__).resolve().parent
+#: How far the results of one input may lie apart: rounding in another order.
+TOLERANCE = {"float": 2e-4, "double": 1e-8}
+#: Provenance that is the same for whole groups of runs, kept as text.
+TEXTS = ("tools", "events", "measured_by", "missing")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "src/crossperf/data/testbed.parquet")
+    parser.add_argument("--spec", type=Path, default=HERE / "campaign.toml")
+    options = parser.parse_args()
+    spec = campaign.read(options.spec)
+    runs = campaign.assemble(spec, options.folder)
+    problems = [*different_checksums(runs), *too_few(runs, spec), *too_noisy(runs), *nulls(runs)]
+    for problem in problems:
+        print(f"problem: {problem}", file=sys.stderr)
+    print(json.dumps(facts(runs, spec), indent=2))
+    if problems:
+        return 1
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    table = from_runs(runs, name="testbed")
+    table.frame.with_columns(pl.col(pl.Float64).round_sig_figs(9)).write_parquet(
+        options.output, compression="zstd", compression_level=19
+    )
+    print(f"wrote {options.output}, {options.output.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
+    return 0
+
+
+def different_checksums(runs: list[Run]) -> list[str]:
+    """Return the inputs whose result is not the same everywhere."""
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for run in runs:
+        if run.status == OK:
+            found[run.app, run.input][run.platform] = float(run.metadata["checksum"])
+    problems = []
+    for (app, name), by_platform in found.items():
+        low, high = min(by_platform.values()), max(by_platform.values())
+        limit = TOLERANCE["float" if "precision=float" in name else "double"]
+        if high - low > limit * max(abs(low), abs(high), 1e-30):
+            problems.append(f"{app} {name}: checksums {by_platform}")
+    return problems
+
+
+def too_few(runs: list[Run], spec: campaign.Spec) -> list[str]:
+    cells = {(run.app, run.input, run.platform) for run in runs if run.status == OK}
+    wanted = len(spec.works) * len(spec.modes)
+    return [] if len(cells) >= 0.95 * wanted else [f"{len(cells)} of {wanted} cells, expected 95 %"]
+
+
+def too_noisy(runs: list[Run]) -> list[str]:
+    median = statistics.median(variations(runs))
+    return [] if median < 0.05 else [f"median variation of repeats is {median:.1%}, expected below 5 %"]
+
+
+def variations(runs: list[Run]) -> list[float]:
+    return [float(run.metadata["spread"]) for run in runs if run.status == OK and run.repeat == 0]
+
+
+def nulls(runs: list[Run]) -> list[str]:
+    """Return counters that are missing on a platform whose class has them."""
+    of_class: dict[str, Counter[str]] = {"cpu": Counter(), "gpu": Counter()}
+    totals: Counter[str] = Counter()
+    for run in runs:
+        if run.status == OK and run.repeat == 0:
+            totals[run.platform_class or ""] += 1
+            of_class[run.platform_class or ""].update(run.counters)
+    problems = []
+    for kind, counts in of_class.items():
+        for name in catalog.COUNTERS:
+            share = counts[name] / max(totals[kind], 1)
+            # Undefined where nothing was looked up, such as branches of a kernel that has none.
+            if 0 < share < 0.95:
+                problems.append(f"{name} is missing in {1 - share:.1%} of the cells of class {kind}")
+    return problems
+
+
+def facts(runs: list[Run], spec: campaign.Spec) -> dict[str, object]:
+    ok = [run for run in runs if run.status == OK and run.repeat == 0]
+    by_platform: dict[str, list[float]] = defaultdict(list)
+    for run in ok:
+        by_platform[run.platform].append(float(run.metadata["spread"]))
+    times: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for run in runs:
+        if run.status == OK and run.runtime_s is not None:
+            times[run.app, run.input].setdefault(run.platform, run.runtime_s)
+    whole = [found for found in times.values() if len(found) == len(spec.modes)]
+    orders = Counter(tuple(sorted(found, key=found.__getitem__)) for found in whole)
+    fastest = Counter(min(found, key=found.__getitem__) for found in whole)
+    return {
+        "workloads": len({run.app for run in ok}),
+        "inputs": len({(run.app, run.input) for run in ok}),
+        "cells": len(ok),
+        "failed": sum(run.status != OK for run in runs),
+        "median_variation": {name: round(statistics.median(found), 4) for name, found in by_platform.items()},
+        "orders": len(orders),
+        "most_common_order": [list(orders.most_common(1)[0][0]), round(orders.most_common(1)[0][1] / len(whole), 3)]
+        if whole
+        else None,
+        "fastest": {name: round(count / len(whole), 3) for name, count in fastest.most_common()},
+        "largest_ratio": max((max(found.values()) / min(found.values()) for found in whole), default=None),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
