@@ -53,7 +53,9 @@ class Halo : public Workload {
             });
         }
         forall(n, KERNEL(std::size_t i) { block[faces.ghost(std::uint32_t(i))] = receive[i]; });
-        sum_ = reduce<double>(n, KERNEL(std::size_t i) { return double(i % 1009 + 1) * block[faces.ghost(std::uint32_t(i))]; });
+        sum_ = reduce<double>(n, KERNEL(std::size_t i) {
+            return double(i % 1009 + 1) * block[faces.ghost(std::uint32_t(i))];
+        });
     }
     double checksum() const override { return sum_ / double(send_.size()); }
 

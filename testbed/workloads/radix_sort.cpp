@@ -1,5 +1,5 @@
-// Radix sort of keys of `bits` bits, each with a value, least digit first: chunks count their digits, a scan over the chunks
-// says where each digit of each chunk goes, and the chunks scatter in order, so that the sort is stable.
+// Radix sort of keys of `bits` bits, each with a value, least digit first: chunks count their digits, a scan over the
+// chunks says where each digit of each chunk goes, and the chunks scatter in order, so that the sort is stable.
 #include "../testbed.hpp"
 
 namespace {
@@ -19,7 +19,7 @@ class RadixSort : public Workload {
     }
     void pass() override {
         keys_.upload();
-        std::uint32_t *const keys = keys_.data(), *counts = counts_.data(), *first = first_.data(), *totals = totals_.data();
+        std::uint32_t *keys = keys_.data(), *counts = counts_.data(), *first = first_.data(), *totals = totals_.data();
         std::uint32_t *in = sorted_.data(), *out = spare_.data();
         std::uint32_t *in_values = values_.data(), *out_values = spare_values_.data();
         const std::size_t n = n_, chunks = chunks_;

@@ -1,4 +1,4 @@
-"""Checksums of the sorts, graphs, sequences, images and files, computed anew in numpy: one function for each workload."""
+"""Checksums of the sorts, graphs, sequences, images and files, computed anew in numpy: one function for each."""
 
 from typing import Any
 
