@@ -88,7 +88,7 @@ def nulls(runs: list[Run]) -> list[str]:
     for run in runs:
         if run.status == OK and run.repeat == 0:
             totals[run.platform_class or ""] += 1
-            of_class[run.platform_class or ""].update(run.counters)
+            of_class[run.platform_class or ""].update(name for name, value in run.counters.items() if value is not None)
     problems = []
     for kind, counts in of_class.items():
         for name in catalog.COUNTERS:

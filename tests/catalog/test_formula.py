@@ -21,10 +21,13 @@ def formula(text: str, counter: str = "mem_ratio") -> Formula:
         ("a-b.c:d / 2", 5.0),
         ("a + gone?", 8.0),
         ("1e3 * b", 2000.0),
+        ("b // zero", 2.0),
+        ("zero // zero", 0.0),
+        ("a // b", 4.0),
     ],
 )
 def test_a_formula_is_read_with_the_usual_precedence(text: str, value: float) -> None:
-    assert formula(text).value({"a": 8.0, "b": 2.0, "c": 3.0, "a-b.c:d": 10.0}) == value
+    assert formula(text).value({"a": 8.0, "b": 2.0, "c": 3.0, "a-b.c:d": 10.0, "zero": 0.0}) == value
 
 
 @pytest.mark.parametrize(

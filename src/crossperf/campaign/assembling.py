@@ -93,6 +93,6 @@ def _told(
         counters |= {"bytes_host_to_gpu": timed["bytes_to_device"], "bytes_gpu_to_host": timed["bytes_to_host"]}
         copies = (counts or {}).get("told", {})
         for way, place in (("bandwidth_host_to_gpu", "to_device"), ("bandwidth_gpu_to_host", "to_host")):
-            seconds = copies.get(f"seconds_{place}")
-            counters[way] = copies[f"bytes_{place}"] / seconds if seconds else None
+            # 0 where nothing is copied, as the formula from CUPTI's events has it.
+            counters[way] = copies[f"bytes_{place}"] / (copies[f"seconds_{place}"] or 1.0) if copies else None
     return Measurement("testbed", counters=counters)

@@ -11,33 +11,33 @@ _SPECULATIVE = "counts instructions that were started, wrong paths included"
 _PERF = (
     Formula("instructions", "perf", _ANY, "instructions", "user mode only, as valgrind and PAPI count"),
     Formula("control_ratio", "perf", _ANY, "branches / instructions"),
-    Formula("branch_miss_ratio", "perf", _ANY, "branch-misses / branches"),
+    Formula("branch_miss_ratio", "perf", _ANY, "branch-misses // branches"),
     Formula(
         "cache_miss_ratio",
         "perf",
         _ANY,
-        "L1-dcache-load-misses / ( L1-dcache-loads - L1-dcache-load-misses )",
+        "L1-dcache-load-misses // ( L1-dcache-loads - L1-dcache-load-misses )",
         _LOADS_ONLY,
     ),
     Formula(
         "l2_miss_ratio",
         "perf",
         "Intel",
-        "l2_rqsts.miss / ( l2_rqsts.references - l2_rqsts.miss )",
+        "l2_rqsts.miss // ( l2_rqsts.references - l2_rqsts.miss )",
         "code and prefetch requests included",
     ),
     Formula(
         "l2_miss_ratio",
         "perf",
         "AMD Zen",
-        "l2_cache_req_stat.ls_rd_blk_c / l2_cache_req_stat.dc_hit_in_l2",
+        "l2_cache_req_stat.ls_rd_blk_c // l2_cache_req_stat.dc_hit_in_l2",
         "data requests; dc_hit_in_l2 needs Zen 3 or later",
     ),
     Formula(
-        "l2_miss_ratio", "perf", "ARM", "l2d_cache_refill / ( l2d_cache - l2d_cache_refill )", "write-backs included"
+        "l2_miss_ratio", "perf", "ARM", "l2d_cache_refill // ( l2d_cache - l2d_cache_refill )", "write-backs included"
     ),
-    Formula("llc_miss_ratio", "perf", "Intel", "LLC-load-misses / ( LLC-loads - LLC-load-misses )", _LOADS_ONLY),
-    Formula("llc_miss_ratio", "perf", "ARM", "ll_cache_miss_rd / ( ll_cache_rd - ll_cache_miss_rd )", _LOADS_ONLY),
+    Formula("llc_miss_ratio", "perf", "Intel", "LLC-load-misses // ( LLC-loads - LLC-load-misses )", _LOADS_ONLY),
+    Formula("llc_miss_ratio", "perf", "ARM", "ll_cache_miss_rd // ( ll_cache_rd - ll_cache_miss_rd )", _LOADS_ONLY),
     Formula(
         "mem_ratio",
         "perf",
@@ -105,38 +105,38 @@ _PAPI = (
         "operations dispatched, not retired",
     ),
     Formula("control_ratio", "papi", _ANY, "PAPI_BR_INS / PAPI_TOT_INS"),
-    Formula("branch_miss_ratio", "papi", _ANY, "PAPI_BR_MSP / PAPI_BR_INS", "conditional branches on most processors"),
-    Formula("cache_miss_ratio", "papi", _ANY, "PAPI_L1_DCM / ( PAPI_L1_DCA - PAPI_L1_DCM )"),
+    Formula("branch_miss_ratio", "papi", _ANY, "PAPI_BR_MSP // PAPI_BR_INS", "conditional branches on most processors"),
+    Formula("cache_miss_ratio", "papi", _ANY, "PAPI_L1_DCM // ( PAPI_L1_DCA - PAPI_L1_DCM )"),
     Formula(
         "cache_miss_ratio",
         "papi",
         _ANY,
-        "( PAPI_L1_LDM + PAPI_L1_STM ) / ( PAPI_LD_INS + PAPI_SR_INS - PAPI_L1_LDM - PAPI_L1_STM )",
+        "( PAPI_L1_LDM + PAPI_L1_STM ) // ( PAPI_LD_INS + PAPI_SR_INS - PAPI_L1_LDM - PAPI_L1_STM )",
         "every load and store is taken as an access",
     ),
     Formula(
         "cache_miss_ratio",
         "papi",
         _ANY,
-        "PAPI_L1_DCM / ( PAPI_LD_INS + PAPI_SR_INS - PAPI_L1_DCM )",
+        "PAPI_L1_DCM // ( PAPI_LD_INS + PAPI_SR_INS - PAPI_L1_DCM )",
         "every load and store is taken as an access",
     ),
     Formula(
         "cache_miss_ratio",
         "papi",
         "POWER",
-        "( PM_LD_MISS_L1 + PM_ST_MISS_L1 ) / ( PM_LD_CMPL + PM_ST_CMPL - PM_LD_MISS_L1 - PM_ST_MISS_L1 )",
+        "( PM_LD_MISS_L1 + PM_ST_MISS_L1 ) // ( PM_LD_CMPL + PM_ST_CMPL - PM_LD_MISS_L1 - PM_ST_MISS_L1 )",
     ),
-    Formula("l2_miss_ratio", "papi", _ANY, "PAPI_L2_DCM / ( PAPI_L2_DCA - PAPI_L2_DCM )"),
-    Formula("l2_miss_ratio", "papi", _ANY, "PAPI_L2_TCM / ( PAPI_L2_TCA - PAPI_L2_TCM )", "code included"),
+    Formula("l2_miss_ratio", "papi", _ANY, "PAPI_L2_DCM // ( PAPI_L2_DCA - PAPI_L2_DCM )"),
+    Formula("l2_miss_ratio", "papi", _ANY, "PAPI_L2_TCM // ( PAPI_L2_TCA - PAPI_L2_TCM )", "code included"),
     Formula(
         "l2_miss_ratio",
         "papi",
         _ANY,
-        "( PAPI_L2_LDM + PAPI_L2_STM ) / ( PAPI_L1_LDM + PAPI_L1_STM - PAPI_L2_LDM - PAPI_L2_STM )",
+        "( PAPI_L2_LDM + PAPI_L2_STM ) // ( PAPI_L1_LDM + PAPI_L1_STM - PAPI_L2_LDM - PAPI_L2_STM )",
         "every first-level miss is taken as an access",
     ),
-    Formula("llc_miss_ratio", "papi", _ANY, "PAPI_L3_TCM / ( PAPI_L3_TCA - PAPI_L3_TCM )", "code included"),
+    Formula("llc_miss_ratio", "papi", _ANY, "PAPI_L3_TCM // ( PAPI_L3_TCA - PAPI_L3_TCM )", "code included"),
 )
 
 _SIMULATED = "simulated caches of the geometry given, no prefetcher"
@@ -162,16 +162,16 @@ _VALGRIND = (
         "mix.independent / mix.classified",
         "registers and flags inside a basic block; memory is not followed",
     ),
-    Formula("cache_miss_ratio", "valgrind", _ANY, "( D1mr + D1mw ) / ( Dr + Dw - D1mr - D1mw )", _SIMULATED),
+    Formula("cache_miss_ratio", "valgrind", _ANY, "( D1mr + D1mw ) // ( Dr + Dw - D1mr - D1mw )", _SIMULATED),
     Formula(
         "llc_miss_ratio",
         "valgrind",
         _ANY,
-        "( DLmr + DLmw ) / ( D1mr + D1mw - DLmr - DLmw )",
+        "( DLmr + DLmw ) // ( D1mr + D1mw - DLmr - DLmw )",
         f"{_SIMULATED}; two levels, so each first-level miss asks the last level",
     ),
     Formula(
-        "branch_miss_ratio", "valgrind", _ANY, "( Bcm + Bim ) / ( Bc + Bi )", "a simulated predictor of about 2004"
+        "branch_miss_ratio", "valgrind", _ANY, "( Bcm + Bim ) // ( Bc + Bi )", "a simulated predictor of about 2004"
     ),
 )
 

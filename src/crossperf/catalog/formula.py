@@ -2,7 +2,8 @@
 
 A formula is written in the tool's own names, with a blank on both sides of every operator, since names of
 events hold dashes and dots themselves: ``L1-dcache-load-misses / ( L1-dcache-loads - L1-dcache-load-misses )``.
-``NAME?`` counts as 0 where a processor has no such event.
+``NAME?`` counts as 0 where a processor has no such event. ``//`` divides like ``/`` and takes 1 for a divisor of 0:
+where nothing hit, one hit is assumed, and no miss of no branch is 0.
 """
 
 from __future__ import annotations
@@ -94,14 +95,14 @@ class _Sum:
 
     def _product(self) -> float:
         value = self._atom()
-        while self._next in ("*", "/"):
-            if self._take() == "*":
-                value *= self._atom()
-                continue
-            divisor = self._atom()
-            if divisor == 0.0:
+        while self._next in ("*", "/", "//"):
+            operator, operand = self._take(), self._atom()
+            if operator == "*":
+                value *= operand
+            elif operand == 0.0 and operator == "/":
                 raise UndefinedError("it would divide by 0")
-            value /= divisor
+            else:
+                value /= operand or 1.0
         return value
 
     def _atom(self) -> float:
@@ -117,7 +118,7 @@ class _Sum:
 
 
 def _is_event(token: str) -> bool:
-    return token not in ("", "(", ")", "+", "-", "*", "/") and not re.fullmatch(r"[\d.]+(e[+-]?\d+)?", token)
+    return token not in ("", "(", ")", "+", "-", "*", "/", "//") and not re.fullmatch(r"[\d.]+(e[+-]?\d+)?", token)
 
 
 @dataclass(frozen=True)

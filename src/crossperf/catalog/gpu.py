@@ -46,7 +46,7 @@ _L2 = (
     "32-byte sectors that the L1 asked of the L2. Traffic between the two halves of an L2 is left out: it would"
     " count some sectors twice. ncu flushes the caches before each kernel unless told otherwise."
 )
-_L2_TEXT = "lts__t_sectors_srcunit_tex_lookup_miss.sum / lts__t_sectors_srcunit_tex_lookup_hit.sum"
+_L2_TEXT = "lts__t_sectors_srcunit_tex_lookup_miss.sum // lts__t_sectors_srcunit_tex_lookup_hit.sum"
 
 _NCU = (
     Formula(
@@ -90,14 +90,14 @@ _NCU = (
         "cache_miss_ratio",
         "ncu",
         _NVIDIA,
-        "l1tex__t_sectors_lookup_miss.sum / l1tex__t_sectors_lookup_hit.sum",
+        "l1tex__t_sectors_lookup_miss.sum // l1tex__t_sectors_lookup_hit.sum",
         _L1,
     ),
     Formula(
         "cache_miss_ratio",
         "ncu",
         _NVIDIA,
-        f"( {_lsu('miss')} ) / ( {_lsu('hit')} )",
+        f"( {_lsu('miss')} ) // ( {_lsu('hit')} )",
         f"{_L1} From the parts that 'ncu --set full' collects: global and local memory, no textures.",
     ),
     Formula("l2_miss_ratio", "ncu", _NVIDIA, _L2_TEXT, _L2),
@@ -105,12 +105,12 @@ _NCU = (
         "l2_miss_ratio",
         "ncu",
         _NVIDIA,
-        "lts__t_sectors_lookup_miss.sum / lts__t_sectors_lookup_hit.sum",
+        "lts__t_sectors_lookup_miss.sum // lts__t_sectors_lookup_hit.sum",
         "All sectors looked up in the L2: with those that its halves ask of each other.",
     ),
     Formula("llc_miss_ratio", "ncu", _NVIDIA, _L2_TEXT, f"The L2 is the last level. {_L2}"),
     # Not over smsp__inst_executed_op_branch.sum: that counts EXIT too, once for every warp.
-    Formula("branch_miss_ratio", "ncu", _NVIDIA, f"{_DIVERGENT} / smsp__sass_branch_targets.sum", _NO_PREDICTION),
+    Formula("branch_miss_ratio", "ncu", _NVIDIA, f"{_DIVERGENT} // smsp__sass_branch_targets.sum", _NO_PREDICTION),
     Formula("warp_blocks", "ncu", _NVIDIA, "launch__grid_size"),
     Formula("threads", "ncu", _NVIDIA, "streams_with_kernels", "Streams that carried a kernel, over all processes."),
 )
@@ -126,8 +126,8 @@ _CUPTI = (
     Formula("warp_blocks", "cupti", _NVIDIA, "thread_blocks"),
     Formula("bytes_host_to_gpu", "cupti", _NVIDIA, "memcpy_htod_bytes", _COPIES),
     Formula("bytes_gpu_to_host", "cupti", _NVIDIA, "memcpy_dtoh_bytes", _COPIES),
-    Formula("bandwidth_host_to_gpu", "cupti", _NVIDIA, "memcpy_htod_bytes / memcpy_htod_ns * 1e9", _WHILE_COPYING),
-    Formula("bandwidth_gpu_to_host", "cupti", _NVIDIA, "memcpy_dtoh_bytes / memcpy_dtoh_ns * 1e9", _WHILE_COPYING),
+    Formula("bandwidth_host_to_gpu", "cupti", _NVIDIA, "memcpy_htod_bytes // memcpy_htod_ns * 1e9", _WHILE_COPYING),
+    Formula("bandwidth_gpu_to_host", "cupti", _NVIDIA, "memcpy_dtoh_bytes // memcpy_dtoh_ns * 1e9", _WHILE_COPYING),
 )
 
 _NVPROF_KINDS = (
@@ -150,15 +150,15 @@ _NVPROF = (
     Formula("mem_ratio", "nvprof", _NVIDIA, f"inst_compute_ld_st / ( {_NVPROF_KINDS} )", _OF_KINDS),
     Formula("control_ratio", "nvprof", _NVIDIA, f"inst_control / ( {_NVPROF_KINDS} )", _OF_KINDS),
     Formula(
-        "cache_miss_ratio", "nvprof", _NVIDIA, "( 100 - global_hit_rate ) / global_hit_rate", f"Loads. {_ONE_KERNEL}"
+        "cache_miss_ratio", "nvprof", _NVIDIA, "( 100 - global_hit_rate ) // global_hit_rate", f"Loads. {_ONE_KERNEL}"
     ),
-    Formula("l2_miss_ratio", "nvprof", _NVIDIA, "( 100 - l2_tex_hit_rate ) / l2_tex_hit_rate", _ONE_KERNEL),
-    Formula("branch_miss_ratio", "nvprof", _NVIDIA, "divergent_branch / branch", _NO_PREDICTION),
+    Formula("l2_miss_ratio", "nvprof", _NVIDIA, "( 100 - l2_tex_hit_rate ) // l2_tex_hit_rate", _ONE_KERNEL),
+    Formula("branch_miss_ratio", "nvprof", _NVIDIA, "divergent_branch // branch", _NO_PREDICTION),
     Formula(
         "branch_miss_ratio",
         "nvprof",
         _NVIDIA,
-        "( 100 - branch_efficiency ) / 100",
+        "( 100 - branch_efficiency ) // 100",
         f"{_NO_PREDICTION} {_ONE_KERNEL}",
     ),
 )
@@ -219,17 +219,17 @@ _ROCPROF = (
         "rocprof",
         _AMD,
         "( TCP_TCC_READ_REQ_sum + TCP_TCC_WRITE_REQ_sum )"
-        " / ( TCP_TOTAL_CACHE_ACCESSES_sum - TCP_TCC_READ_REQ_sum - TCP_TCC_WRITE_REQ_sum )",
+        " // ( TCP_TOTAL_CACHE_ACCESSES_sum - TCP_TCC_READ_REQ_sum - TCP_TCC_WRITE_REQ_sum )",
         _VECTOR_L1,
     ),
     Formula(
         "l2_miss_ratio",
         "rocprof",
         _AMD,
-        "TCC_MISS_sum / TCC_HIT_sum",
+        "TCC_MISS_sum // TCC_HIT_sum",
         "The L2 of CDNA. MI300 has a last-level cache behind it, which rocprof does not count.",
     ),
-    Formula("l2_miss_ratio", "rocprof", _AMD, "GL2C_MISS_sum / GL2C_HIT_sum", "The L2 of RDNA."),
+    Formula("l2_miss_ratio", "rocprof", _AMD, "GL2C_MISS_sum // GL2C_HIT_sum", "The L2 of RDNA."),
     Formula("warp_blocks", "rocprof", _AMD, "workgroups"),
     Formula("threads", "rocprof", _AMD, "queues", "Hardware queues that carried a kernel; HIP maps streams onto them."),
 )

@@ -16,9 +16,11 @@ collectors apply: a formula that stands here is the one that was used. Where sev
 in its list that has a value is believed. A run keeps the raw events under their own names beside the counters
 (`events`), which tool each counter comes from (`measured_by`), and why others are missing (`missing`).
 
-How a formula is read: names are the tool's own; `NAME?` counts as 0 on a processor that has no such event; an event
-that was asked for and not counted leaves the counter missing, and so do a division by zero and a negative count
-(which events that share a register in time can give). *Missing*, *zero* and *negative* stay three different things.
+How a formula is read: names are the tool's own; `NAME?` counts as 0 on a processor that has no such event; `//`
+divides and takes 1 for a divisor of 0 (where nothing hit, one hit is assumed; no misses of no branches are 0). An
+event that was asked for and not counted leaves the counter missing, and so do any other division by zero and a
+negative count (which events that share a register in time can give). *Missing*, *zero* and *negative* stay three
+different things.
 """
 
 _CLOSING = """## What no tool gives
