@@ -1,10 +1,11 @@
 """Models x splits over real tables: how far off each model is, beside the noise of the data.
 
-    python benchmarks/accuracy.py [--data DIR] [--models a,b] [--splits row,workload,app] [--seeds 0,1] [--jobs N]
+    python benchmarks/accuracy.py [--tables a,b] [--models a,b] [--splits row,workload,app] [--seeds 0,1] [--jobs N]
 
 Prints one Markdown table for each data set and split, and with --write adds them to benchmarks/accuracy.md (or
-ablation.md) with the command, the versions and the date. The tables belong to their authors and are not part of the
-project: they are read from ../shared/datasets, or from DIR, and a table that is absent is named and left out.
+ablation.md) with the command, the versions and the date. `testbed` ships with the package. The other tables belong to
+their authors and are not part of the project: they are read from ../shared/datasets, or from --data DIR, and a table
+that is absent is named and left out.
 """
 
 from __future__ import annotations
@@ -22,23 +23,23 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from crossperf import dataset, evaluate, model
+from crossperf import dataset, evaluate, model, testbed
 
 HERE = Path(__file__).parent
-TABLES = ("aiwc_opencl", "scout_single", "amaris_gpu")
+TABLES = ("testbed", "aiwc_opencl", "scout_single", "amaris_gpu")
 COLUMNS = ("typical_factor", "r2_log", "r2", "same_order", "kendall_tau", "top1", "slowdown", "order_auc", "mae")
 
 
 def main() -> None:
     arguments = parse()
-    tables = [name for name in arguments.tables.split(",") if present(arguments.data / name)]
+    tables = [name for name in arguments.tables.split(",") if name == "testbed" or present(arguments.data / name)]
     if not tables:
         sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     splits = arguments.splits.split(",")
     makers = ["ablation"] if arguments.ablation else arguments.models.split(",")
     tasks = [
-        (str(arguments.data / table / "runs.parquet"), table, split, makers, arguments.folds, seed)
+        (str(arguments.data / table / "runs.parquet"), table, split, makers, arguments, seed)
         for table in tables
         for split in splits
         for seed in seeds
@@ -69,6 +70,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--splits", default="row,workload,app")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--scored-folds", type=int, help="score the first so many folds only")
+    parser.add_argument("--platforms", help="use these platforms only: a,b")
     parser.add_argument("--jobs", type=int, default=1, help="tables and splits scored at the same time")
     parser.add_argument("--ablation", action="store_true", help="vae-dnn with each stage off, instead of the models")
     parser.add_argument("--write", action="store_true", help="add the tables to the file beside this script")
@@ -82,15 +85,24 @@ def present(folder: Path) -> bool:
     return True
 
 
-def score(task: tuple[str, str, Any, list[str], int, int]) -> dict[str, Any]:
-    path, name, split, makers, folds, seed = task
-    data = dataset.build(path)
+def score(task: tuple[str, str, Any, list[str], argparse.Namespace, int]) -> dict[str, Any]:
+    path, name, split, makers, arguments, seed = task
+    platforms = arguments.platforms.split(",") if arguments.platforms else None
+    data = dataset.build(testbed.load() if name == "testbed" else path, platforms=platforms)
     chosen = evaluate.ablation(seed) if makers == ["ablation"] else makers
 
     def progress(model_name: str, done: int, total: int) -> None:
         print(f"{name} {split} seed {seed}: {done}/{total} {model_name}", file=sys.stderr, flush=True)
 
-    return evaluate.evaluate(data, chosen, split=split, n_folds=folds, seed=seed, progress=progress).to_json()
+    return evaluate.evaluate(
+        data,
+        chosen,
+        split=split,
+        n_folds=arguments.folds,
+        seed=seed,
+        scored_folds=arguments.scored_folds,
+        progress=progress,
+    ).to_json()
 
 
 def section(table: str, split: str, seeds: list[int], results: list[dict[str, Any]]) -> str:
@@ -99,9 +111,12 @@ def section(table: str, split: str, seeds: list[int], results: list[dict[str, An
     lines = [
         f"## {table}, split `{split}`",
         "",
-        f"{facts['workloads']:,} workloads of {facts['apps']} apps on {len(facts['platforms'])} platforms; "
-        f"{results[0]['folds']} folds, seeds {', '.join(map(str, seeds))}; fingerprint `{facts['fingerprint']}`. "
-        f"Always taking {constant['fastest']} is right for {constant['fastest_share']:.0%}.",
+        f"{facts['workloads']:,} workloads of {facts['apps']} apps on {len(facts['platforms'])} platforms "
+        f"({', '.join(facts['platforms'][:6])}{', ...' if len(facts['platforms']) > 6 else ''}); "
+        f"{results[0]['scored_folds']} of {results[0]['folds']} folds, seeds {', '.join(map(str, seeds))}; "
+        f"fingerprint `{facts['fingerprint']}`. "
+        f"Always taking {constant['fastest']} is right for {constant['fastest_share']:.0%}; always answering the most "
+        f"common order for {constant['order_share'] or 0:.0%}.",
         "",
         "| model | " + " | ".join(COLUMNS) + " | fit s |",
         "|---" * (len(COLUMNS) + 2) + "|",

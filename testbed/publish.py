@@ -17,15 +17,14 @@ from pathlib import Path
 
 import polars as pl
 
-from crossperf import campaign, catalog
+from crossperf import campaign, catalog, platforms
+from crossperf.campaign import log
 from crossperf.records import OK, Run
 from crossperf.runs.table import from_runs
 
 HERE = Path(__file__).resolve().parent
 #: How far the results of one input may lie apart: rounding in another order.
 TOLERANCE = {"float": 2e-4, "double": 1e-8}
-#: Provenance that is the same for whole groups of runs, kept as text.
-TEXTS = ("tools", "events", "measured_by", "missing")
 
 
 def main() -> int:
@@ -43,12 +42,22 @@ def main() -> int:
     if problems:
         return 1
     options.output.parent.mkdir(parents=True, exist_ok=True)
+    write_platforms(spec, options.folder, options.output.parent / "platforms.json")
     table = from_runs(runs, name="testbed")
-    table.frame.with_columns(pl.col(pl.Float64).round_sig_figs(9)).write_parquet(
+    table.frame.drop("host").with_columns(pl.col(pl.Float64).round_sig_figs(9)).write_parquet(
         options.output, compression="zstd", compression_level=19
     )
     print(f"wrote {options.output}, {options.output.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
     return 0
+
+
+def write_platforms(spec: campaign.Spec, folder: Path, path: Path) -> None:
+    """Write the facts of the platforms, without what names a single machine."""
+    facts_of = {line["platform"]: line["facts"] for line in log.lines(folder / log.TIMES) if "facts" in line}
+    path.unlink(missing_ok=True)
+    for mode in spec.modes.values():
+        facts = {name: value for name, value in facts_of[mode.name].items() if name not in ("kernel", "os")}
+        platforms.add(path, platforms.Platform(mode.name, mode.platform_class, facts | {"threads": mode.threads}))
 
 
 def different_checksums(runs: list[Run]) -> list[str]:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
+from crossperf.platforms import Platform
+from crossperf.platforms import read as read_platforms
 from crossperf.runs.table import RunsTable, read
-
-NAME = "testbed.parquet"
 
 
 def load() -> RunsTable:
     """Return the testbed's runs: every counter of Table I, five repeats, six platforms."""
-    with as_file(files("crossperf") / "data" / NAME) as path:
+    with as_file(files("crossperf") / "data" / "testbed.parquet") as path:
         return read(path)
+
+
+def platforms() -> list[Platform]:
+    """Return the facts of the testbed's platforms; a platform is a machine with a number of threads, or its GPU."""
+    with as_file(files("crossperf") / "data" / "platforms.json") as path:
+        return read_platforms(path)
