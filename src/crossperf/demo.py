@@ -18,8 +18,6 @@ from crossperf.runs.summary import info
 from crossperf.runs.table import from_frame, read
 
 MODELS = ("vae-dnn", "random-forest")
-#: The paper's four systems were two CPUs and two GPUs; of the testbed's six these four differ most.
-FOUR = ("epyc-2t", "xeon-1t", "xeon-16t", "h200")
 _HELD_OUT = {
     "row": "cells drawn at random, as in the paper",
     "workload": "inputs it has never seen",
