@@ -14,6 +14,7 @@ from crossperf.campaign import log
 from crossperf.campaign.timing import spread
 from crossperf.errors import CollectError, SettingsError
 from crossperf.runs.table import from_runs
+from tests.collect.real import need
 
 SPEC = """
 inputs = ["inputs.toml"]
@@ -220,3 +221,57 @@ def test_counts_join_the_times_of_the_platforms_that_name_them(tmp_path: Path) -
     assert by_platform["one"].counters["int_ratio"] == 0.25
     assert "by hand" in json.dumps(by_platform["one"].metadata["tools"])
     assert "instructions" not in by_platform["two"].counters
+
+
+def children_of(pid: int) -> list[int]:
+    """Return what all threads of a process started, and what those started."""
+    texts = [Path(task, "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    found = [int(word) for text in texts for word in text.split()]
+    return [*found, *(below for child in found for below in children_of(child))]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_campaign_keeps_what_it_has_and_leaves_no_process(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    spec_file = prepare(tmp_path, "[slow]\nn = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "crossperf", "campaign", str(spec_file), "-o", str(out), "--platform", "one"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    until = time.monotonic() + 30
+    while len(timed(out, "slow")) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    programs = children_of(process.pid)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Go on with --resume" in error
+    assert programs
+    assert not any(map(alive, programs))
+    assert (out / "runs.jsonl").read_text().count("\n") >= 2 * 3
+
+
+def test_an_interrupt_while_counting_leaves_no_valgrind_behind(tmp_path: Path) -> None:
+    need("valgrind")
+    pytest.importorskip("capstone")
+    spec_file = prepare(tmp_path, "[slow]\nn = [1, 2, 3, 4]\n")
+    (tmp_path / "program").write_text("#!/bin/sh\nsleep 60\n")
+    command = [sys.executable, "-m", "crossperf", "campaign", str(spec_file), "-o", str(tmp_path / "out")]
+    process = subprocess.Popen([*command, "--counts", "here", "--jobs", "2"], stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 30
+    while len(children_of(process.pid)) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    time.sleep(0.5)
+    tools = children_of(process.pid)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 130
+    assert not any(map(alive, tools))

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from typing import Any
 from crossperf.campaign.log import COUNTS, add, in_words, lines, work_of
 from crossperf.campaign.spec import CountSet, Spec, Work
 from crossperf.collect import ncu
-from crossperf.collect.process import version_of
+from crossperf.collect.process import end_family, version_of
 from crossperf.collect.valgrind import ValgrindBackend, events_of
 from crossperf.errors import CollectError
 
@@ -57,16 +58,56 @@ def _valgrind(counts: CountSet, left: Sequence[Work], jobs: int, until: float | 
     if why_not := backend.why_not():
         raise CollectError(f"counts {counts.name}: {why_not}")
 
+    running = _Running()
+
     def one(work: Work) -> dict[str, Any] | None:
-        if until is not None and time.monotonic() >= until:
+        if running.stopped or (until is not None and time.monotonic() >= until):
             return None
-        return _under_valgrind(counts, work)
+        return _under_valgrind(counts, work, running)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    pool = ThreadPoolExecutor(jobs)
+    try:
         yield from filter(None, pool.map(one, left))
+    finally:
+        running.stop()
+        pool.shutdown(cancel_futures=True)
 
 
-def _under_valgrind(counts: CountSet, work: Work) -> dict[str, Any]:
+class _Running:
+    """The programs that run at the moment, so that an interrupt leaves none behind."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[str]] = set()
+        self.stopped = False
+
+    def run(self, command: Sequence[str]) -> tuple[int | None, str]:
+        """Return a command's exit status and output; the status is ``None`` where it took too long."""
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        with self._lock:
+            self._processes.add(process)
+            if self.stopped:
+                process.kill()
+        try:
+            output, _ = process.communicate(timeout=_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            end_family(process.pid)
+            output, _ = process.communicate()
+            return None, output
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+        return process.returncode, output
+
+    def stop(self) -> None:
+        """End what runs, and what would run next."""
+        with self._lock:
+            self.stopped = True
+            for process in self._processes:
+                end_family(process.pid)
+
+
+def _under_valgrind(counts: CountSet, work: Work, running: _Running) -> dict[str, Any] | None:
     about = {"workload": work.workload, "input": work.input}
     with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
         folder = Path(name)
@@ -74,13 +115,14 @@ def _under_valgrind(counts: CountSet, work: Work) -> dict[str, Any]:
         options = ["--instr-atstart=no", "--collect-atstart=no"]
         prefix = ValgrindBackend(counts.caches).prefix(folder)
         command = [*prefix, *options, str(counts.program), *work.line.split(), "--count", "--threads", "1"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
-        except subprocess.TimeoutExpired:
+        status, output = running.run(command)
+        if running.stopped:
+            return None
+        if status is None:
             return about | {"error": f"took longer than {_LIMIT_S:g} s under valgrind"}
-        told = _told(done.stdout)
-        if done.returncode != 0 or told is None or "error" in told:
-            return about | {"error": (told or {}).get("error", f"exit status {done.returncode} under valgrind")}
+        told = _told(output)
+        if status != 0 or told is None or "error" in told:
+            return about | {"error": (told or {}).get("error", f"exit status {status} under valgrind")}
         events, notes = events_of(folder)
     version = version_of(shutil.which("valgrind") or "valgrind")
     return about | {"events": events, "notes": notes, "version": version, "told": told}
@@ -111,11 +153,11 @@ def _under_ncu(backend: ncu.NcuBackend, counts: CountSet, works: Sequence[Work])
         batch.write_text("\n".join(work.line for work in works) + "\n", encoding="utf-8")
         command = [*backend.prefix(table), "--profile-from-start", "off", str(counts.program), "--batch", str(batch)]
         command += ["--count", "--count-launches", str(counts.launches)]
+        running = _Running()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
-            output = done.stdout
-        except subprocess.TimeoutExpired as error:
-            output = (error.stdout or b"").decode(errors="replace") if isinstance(error.stdout, bytes) else ""
+            _, output = running.run(command)
+        finally:
+            running.stop()
         told = [facts for line in output.splitlines() if (facts := _told(line)) and "workload" in facts]
         launches = ncu.launches(table) if table.exists() and ncu.reads(table) else []
     at = 0

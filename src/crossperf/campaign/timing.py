@@ -27,6 +27,8 @@ _SILENCE_S = 120.0
 _ATTEMPTS = 3
 #: The calibration kernel is timed again after so many inputs.
 _CALIBRATE_EVERY = 200
+#: A calibration that differs by more than this from the one before is worth a word.
+_DRIFT = 0.1
 Say = Callable[[str], None]
 
 
@@ -52,13 +54,15 @@ def time_mode(spec: Spec, mode: Mode, folder: Path, say: Say = lambda _: None, u
         raise CollectError(f"{mode.program}: found no program to run for platform {mode.name}. {advice}")
     path = folder / TIMES
     add(path, {"platform": mode.name, "facts": platforms.facts_of_this_machine()})
-    _calibrate(spec, mode, path, "before")
+    before_s = _calibrate(spec, mode, path, "before")
     for attempt in range(1, _ATTEMPTS + 1):
         left = _left(spec, mode, path, attempt)
         if attempt > 1 and left:
             say(f"{mode.name}: {len(left)} inputs vary by more than {spec.spread:.0%}; timing them again")
         _time(spec, mode, left, path, attempt, say, until)
-    _calibrate(spec, mode, path, "after")
+    drift = _calibrate(spec, mode, path, "after") / before_s - 1.0
+    if abs(drift) > _DRIFT:
+        say(f"{mode.name}: the calibration changed by {drift:+.0%} meanwhile: the machine was not the same throughout")
 
 
 def _left(spec: Spec, mode: Mode, path: Path, attempt: int) -> list[Work]:
@@ -112,7 +116,8 @@ def _here() -> dict[str, Any]:
     return {"host": socket.gethostname(), "started": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
-def _calibrate(spec: Spec, mode: Mode, path: Path, when: str) -> None:
+def _calibrate(spec: Spec, mode: Mode, path: Path, when: str) -> float:
+    """Time the calibration, keep it, and return its median."""
     with closing(_batch(mode, [spec.calibration], spec.repeats)) as answers:
         found = next(answers, None)
     if found is None or "seconds" not in found:
@@ -121,6 +126,7 @@ def _calibrate(spec: Spec, mode: Mode, path: Path, when: str) -> None:
             f"{mode.program}: the calibration {spec.calibration.line!r} failed ({reason}). Mend it first."
         )
     add(path, {"platform": mode.name, "calibration": when, "seconds": found["seconds"], **_here()})
+    return float(statistics.median(found["seconds"]))
 
 
 def _batch(mode: Mode, works: Sequence[Work], repeats: int) -> Generator[dict[str, Any], None, None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Sequence
@@ -409,7 +410,7 @@ def campaign(
     resume: bool,
     jobs: int,
     minutes: float | None,
-) -> None:
+) -> int:
     """Time and count a list of inputs on this machine, as SPEC tells, and write OUTPUT/runs.jsonl.
 
     Without --platform and --counts, all platforms of SPEC and their counts. Every result is kept as it comes: a
@@ -428,10 +429,16 @@ def campaign(
         raise CollectError(f"{output}: holds a campaign already. Go on with it by --resume, or choose another folder.")
     output.mkdir(parents=True, exist_ok=True)
     until = None if minutes is None else time.monotonic() + 60.0 * minutes
-    for mode in modes:
-        campaigns.time_mode(spec, mode, output, say, until)
-    for counts in sets:
-        campaigns.count(spec, counts, output, jobs, say, until)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupted = False
+    try:
+        for mode in modes:
+            campaigns.time_mode(spec, mode, output, say, until)
+        for counts in sets:
+            campaigns.count(spec, counts, output, jobs, say, until)
+    except KeyboardInterrupt:
+        interrupted = True
+        say(f"interrupted; what was measured is kept in {output}. Go on with --resume.")
     runs = campaigns.assemble(spec, output)
     with whole(output / "runs.jsonl") as part:
         part.write_text("".join(map(line, runs)), encoding="utf-8")
@@ -440,3 +447,4 @@ def campaign(
     of_all = len(spec.works) * len(spec.modes)
     click.echo(f"{_several(cells, 'cell')} of {of_all:,}, {_several(len(runs), 'run')}, {failed} failed")
     wrote(output / "runs.jsonl")
+    return 130 if interrupted else 0

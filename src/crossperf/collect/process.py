@@ -367,11 +367,12 @@ def _descendants(pid: int) -> list[int]:
 def end_family(pid: int | None) -> None:
     """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind."""
     mine = os.getpid()
+    # Once a parent has ended, its children can no longer be found below it.
+    known: set[int] = {pid} if pid else set()
 
     def family() -> list[int]:
-        below = _descendants(mine if pid is None else pid)
-        alive = [other for other in [*below, *([pid] if pid else [])] if not _ended(other)]
-        return [other for other in alive if other != mine]
+        known.update(_descendants(mine if pid is None else pid))
+        return [other for other in known if other != mine and not _ended(other)]
 
     for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
         for other in family():
