@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 # Real programs that the tests count with and count: the tools, two emulators, MPI and an application.
-DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc libc6-dev binutils util-linux \
+DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-dev binutils util-linux \
 	openmpi-bin libopenmpi-dev qemu-user lammps
 
 .PHONY: demo test test-fast tools check bench clean
