@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crossperf import campaign
+from crossperf.collect.ncu import why_no_gpu
 from tests.collect.real import need
 from tests.testbed import data_reference, linear_reference, physics_reference
 
@@ -126,3 +127,19 @@ def test_the_cuda_build_compiles() -> None:
     need("nvcc", "make")
     subprocess.run(["make", "-s", "-j2", "-C", str(TESTBED), "gpu"], check=True)
     assert (TESTBED / "build" / "testbed-gpu").exists()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", sorted(SMALLEST))
+def test_a_gpu_has_the_answer_of_the_reference(name: str) -> None:
+    """On a machine with a GPU: pytest -m gpu tests/testbed."""
+    if no_gpu := why_no_gpu():
+        pytest.skip(no_gpu)
+    subprocess.run(["make", "-s", "-j", "-C", str(TESTBED), "gpu"], check=True)
+    work = SMALLEST[name]
+    facts = answer(TESTBED / "build" / "testbed-gpu", work, "--passes", "2", "--repeats", "1")
+    single = parameters(work).get("precision") == "float"
+    assert facts["device"] == "gpu"
+    assert facts["checksum"] == pytest.approx(
+        REFERENCES[name](parameters(work)), rel=2e-4 if single else 1e-8, abs=1e-12
+    )
