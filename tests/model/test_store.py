@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
-from crossperf import model
+from crossperf import dataset, model, toy
 from crossperf.dataset import Dataset
 from crossperf.errors import ModelFolderError
 from crossperf.model import Saved, store
@@ -95,3 +96,31 @@ def test_a_newer_format_is_named_and_not_guessed(saved: Saved, tmp_path: Path) -
 def test_a_place_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match="no such folder"):
         model.load(tmp_path / "nowhere")
+
+
+def test_the_times_of_the_training_workloads_come_back_to_the_last_digit(tmp_path: Path) -> None:
+    table = toy.make_table(apps=4, inputs=3, repeats=2, seed=1).frame
+    gappy = dataset.build(table.filter(~((pl.col("input") == "n0") & (pl.col("platform") == "gpu-a"))))
+    assert np.isnan(gappy.log_time_wp).any()
+    training = gappy.take(np.flatnonzero(gappy.app_n != 0))
+    model.save(Saved.of(model.make("ridge").learn(training), training), tmp_path / "model")
+    loaded = model.load(tmp_path / "model")
+    assert loaded.workloads == tuple(workload for workload in gappy.workloads if workload[0] != gappy.apps[0])
+    truth_wp = gappy.log_time_wp[[gappy.workloads.index(workload) for workload in loaded.workloads]]
+    np.testing.assert_array_equal(loaded.log_time_wp, truth_wp)
+
+
+def test_a_folder_without_the_times_of_its_workloads_loads_as_before(saved: Saved, tmp_path: Path) -> None:
+    model.save(saved, tmp_path / "model")
+    (tmp_path / "model" / "workloads.json").unlink()
+    loaded = model.load(tmp_path / "model")
+    assert loaded.workloads == ()
+    assert loaded.log_time_wp.shape == (0, len(saved.platforms))
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"workloads": [["a", "b"]], "log_time_s": [[1.0]]}'])
+def test_damaged_times_of_workloads_are_one_clear_sentence(saved: Saved, tmp_path: Path, text: str) -> None:
+    model.save(saved, tmp_path / "model")
+    (tmp_path / "model" / "workloads.json").write_text(text)
+    with pytest.raises(ModelFolderError, match="Train it again"):
+        model.load(tmp_path / "model")

@@ -1,8 +1,11 @@
 """A trained model as a folder: ``model.json`` and its numbers, readable without running anyone's code.
 
 Networks keep a state dict (``weights.pt``, loaded with ``weights_only=True``), the others named arrays
-(``arrays.npz``, loaded with ``allow_pickle=False``).
+(``arrays.npz``, loaded with ``allow_pickle=False``). ``workloads.json`` holds what the training workloads took
+on each platform; a folder without it predicts all the same.
 """
+
+# W workloads, P platforms
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import crossperf.model as models
 from crossperf.dataset import Dataset
@@ -41,6 +45,7 @@ _DAMAGE = (
     zlib.error,
 )
 _DESCRIPTION = "model.json"
+_WORKLOADS = "workloads.json"
 
 
 @dataclass(frozen=True)
@@ -54,12 +59,19 @@ class Saved:
     #: What it was trained on: the table's facts and how many cells.
     training: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    #: The workloads (app, input) of the training cells; none where an older crossperf saved the model.
+    workloads: tuple[tuple[str, str], ...] = ()
+    #: Their log seconds on each platform, NaN where one never ran there.
+    log_time_wp: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def of(cls, model: Predictor, data: Dataset) -> Saved:
         """Return a model trained on a dataset, ready to be saved."""
         training = {**data.table, "cells": len(data)}
-        return cls(model, data.counters, data.platforms, data.platform_classes, training, _versions())
+        there_w = np.unique(data.workload_n)
+        workloads = tuple(data.workloads[w] for w in there_w)
+        about = (model, data.counters, data.platforms, data.platform_classes, training, _versions())
+        return cls(*about, workloads, data.log_time_wp[there_w])
 
 
 def save(saved: Saved, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -86,6 +98,8 @@ def save(saved: Saved, folder: str | os.PathLike[str], *, overwrite: bool = Fals
             "versions": saved.versions,
         }
         (part / _DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        if saved.workloads:
+            _write_workloads(part / _WORKLOADS, saved)
         _swap_in(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -139,6 +153,7 @@ def load(folder: str | os.PathLike[str]) -> Saved:
             tuple(facts["platform_classes"]),
             facts["training"],
             facts["versions"],
+            *_read_workloads(source / _WORKLOADS, len(facts["platforms"])),
         )
     except CrossperfError:
         raise
@@ -192,6 +207,24 @@ def _read_state(path: Path) -> State:
         return {name: tensor.numpy() for name, tensor in tensors.items()}
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def _write_workloads(path: Path, saved: Saved) -> None:
+    """Write names and log seconds; JSON keeps every digit of a float, and a gap is null."""
+    log_times = [[None if np.isnan(value) else value for value in row] for row in saved.log_time_wp.tolist()]
+    facts = {"workloads": [list(workload) for workload in saved.workloads], "log_time_s": log_times}
+    path.write_text(json.dumps(facts) + "\n", encoding="utf-8")
+
+
+def _read_workloads(path: Path, n_platforms: int) -> tuple[tuple[tuple[str, str], ...], NDArray[np.float64]]:
+    if not path.is_file():
+        return (), np.empty((0, n_platforms))
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    workloads = tuple((str(app), str(input_)) for app, input_ in facts["workloads"])
+    log_time_wp = np.array(facts["log_time_s"], dtype=np.float64)
+    if log_time_wp.shape != (len(workloads), n_platforms):
+        raise ValueError(f"{path.name} holds {log_time_wp.shape} times of {len(workloads)} x {n_platforms}")
+    return workloads, log_time_wp
 
 
 def _versions() -> dict[str, str]:
