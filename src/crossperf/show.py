@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,11 +14,16 @@ from crossperf.metrics import METRICS
 if TYPE_CHECKING:
     from crossperf.dataset import Dataset
     from crossperf.evaluate import Evaluation
+    from crossperf.explain import Explanation
     from crossperf.model.base import Predictor
+    from crossperf.model.neighbours import Neighbour
+    from crossperf.model.shapley import Attribution
     from crossperf.predict import Answer
 
 #: A prediction of many runs shows these first ones; all are in the JSON file.
 _SHOWN = 20
+#: An explanation shows the features that pushed most, and the rest together.
+_PUSHES = 8
 
 
 def console() -> Console:
@@ -134,6 +140,59 @@ def _answer_cell(prediction: Any, platform: str) -> str:
     if platform in prediction.seconds:
         text += f" ({prediction.seconds[platform]:,.3g} s)"
     return f"[bold]{text}*[/bold]" if platform == prediction.fastest else text
+
+
+def explanation(result: Explanation) -> None:
+    """Print the features that pushed a prediction most, as factors, and the nearest known workloads."""
+    out = console()
+    run = escape(f"{result.app} {result.input}, run on {result.source}")
+    if result.attribution:
+        out.print(_pushes(result.attribution, result))
+        out.print(
+            f"{run}: {math.exp(result.attribution.prediction):,.2f}x is predicted on {escape(result.platform)}, and "
+            f"{math.exp(result.attribution.base):,.2f}x on average for {result.attribution.background:,} known runs; "
+            "the effects lead from there to here"
+        )
+    if result.neighbours:
+        out.print(_nearest(result.neighbours, run))
+
+
+def _pushes(attribution: Attribution, result: Explanation) -> Table:
+    title = f"what pushed the time of {result.app} {result.input} on {result.platform}, relative to {result.source}"
+    table = Table("counter", "effect", "standard error", "this run", "median of known runs", title=escape(title))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    pushed = [push for push in attribution.pushes if push.contribution != 0.0]
+    for push in pushed[:_PUSHES]:
+        values = ("not measured" if value is None else f"{value:,.4g}" for value in (push.value, push.median))
+        table.add_row(escape(push.feature), _effect(push.contribution), f"{push.standard_error:.1%}", *values)
+    rest = pushed[_PUSHES:]
+    if rest:
+        table.add_row(f"{len(rest)} others together", _effect(sum(push.contribution for push in rest)), "", "", "")
+    return table
+
+
+def _effect(contribution: float) -> str:
+    """Return a contribution in words.
+
+    >>> _effect(math.log(1.8)), _effect(-math.log(2.0))
+    ('x1.80 slower', 'x2.00 faster')
+    """
+    return f"x{math.exp(abs(contribution)):,.2f} {'slower' if contribution > 0 else 'faster'}"
+
+
+def _nearest(neighbours: tuple[Neighbour, ...], run: str) -> Table:
+    platforms = list(neighbours[0].relative_time)
+    title = f"known workloads nearest to {run}, and their true relative times"
+    table = Table("app", "input", "distance", "relative to", *map(escape, platforms), title=title)
+    for column in (table.columns[2], *table.columns[4:]):
+        column.justify = "right"
+    for one in neighbours:
+        times = [
+            _number(one.relative_time[name], 2) + ("" if one.relative_time[name] is None else "x") for name in platforms
+        ]
+        table.add_row(escape(one.app), escape(one.input), f"{one.distance:.3g}", escape(one.relative_to), *times)
+    return table
 
 
 def info(facts: dict[str, Any]) -> None:
