@@ -141,20 +141,23 @@ def number(value: float | None) -> str:
 
 
 def header(ablation: bool) -> str:
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("scikit-learn", "torch"))
-    what = "What each stage of `vae-dnn` brings" if ablation else "Accuracy of every model"
     return "\n".join(
         [
-            f"# {what}",
-            "",
-            f"`python {shlex.join(sys.argv)}`, {datetime.date.today()}; "
-            f"Python {platform.python_version()}, {versions}.",
-            "",
+            opening("What each stage of `vae-dnn` brings" if ablation else "Accuracy of every model"),
             "Means over folds; typical factor with its range over folds. 1 is perfect, but for mae, where 0 is. "
             "The noise ceiling is what one half of the repeats reaches in predicting the other half. Training parts "
             "alone are fitted on, and all models see the same folds and features.",
             "",
         ]
+    )
+
+
+def opening(title: str) -> str:
+    """Return a title and how what follows was made: the command, the date and the versions."""
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("scikit-learn", "torch"))
+    return (
+        f"# {title}\n\n`python {shlex.join(sys.argv)}`, {datetime.date.today()}; "
+        f"Python {platform.python_version()}, {versions}.\n"
     )
 
 
