@@ -163,8 +163,8 @@ def header(arguments: argparse.Namespace) -> str:
             f"share of them at random (mean of {arguments.draws} draws a fold; a larger share holds the smaller), or "
             f"a group ({groups}). Runtime and source platform stay. A model's plain row is told which counters are "
             "missing; *mean imputed* gets the log-scale mean of the training cells in their place, where its source "
-            "platform offers the counter at all (`ridge` does so itself). typical_factor: lower is better, 1 is perfect; "
-            "top1: higher is better.",
+            "platform offers the counter at all (`ridge` does so itself). typical_factor: lower is "
+            "better, 1 is perfect; top1: higher is better.",
             "",
         ]
     )
