@@ -128,6 +128,22 @@ class Dataset:
             workload_n=self.workload_n[rows_n],
         )
 
+    def without(self, platform: str) -> Dataset:
+        """Return the dataset as if a platform had never been measured; the workloads keep their numbers."""
+        number = self.platforms.index(platform)
+        rows_n = np.flatnonzero(self.source_n != number)
+        kept = self.take(rows_n)
+        names = tuple(name for name in self.platforms if name != platform)
+        return replace(
+            kept,
+            platforms=names,
+            platform_classes=tuple(kind for i, kind in enumerate(self.platform_classes) if i != number),
+            source_n=kept.source_n - (kept.source_n > number),
+            log_time_wp=np.delete(self.log_time_wp, number, axis=1),
+            log_time_halves_hwp=np.delete(self.log_time_halves_hwp, number, axis=2),
+            table={**self.table, "platforms": list(names)},
+        )
+
     def groups_n(self, split: Split) -> Integers:
         """Return the group of each cell that a split keeps whole."""
         return {"row": np.arange(len(self)), "workload": self.workload_n, "app": self.app_n}[split]

@@ -44,12 +44,12 @@ def predict(saved: Saved, source: Source, *, relative_to: str = "source") -> Ans
     cells = combine(table)
     if not len(cells):
         raise PredictError(f"{table.path}: found no successful run, expected at least one to predict from.")
-    _refuse_unknown_platforms(cells, saved.platforms, table.path)
+    _refuse_unknown_platforms(cells, saved, table.path)
     counters_nc, notes = match_counters(cells, saved.counters, table.path)
     if table.n_failed:
         notes.append(f"{table.n_failed:,} failed runs of {table.path} were left out.")
     source_n = np.array([saved.platforms.index(name) for name in cells.platform_n], dtype=np.int64)
-    features_nf = encode(counters_nc, cells.runtime_s_n, source_n, len(saved.platforms))
+    features_nf = encode(counters_nc, cells.runtime_s_n, source_n, len(saved.sources))
     log_relative_np = relative_to_source(saved.model.predict(features_nf), source_n)
     seconds_np = np.exp(log_relative_np) * cells.runtime_s_n[:, None]
     relative_np = np.exp(log_relative_np - _log_reference(log_relative_np, saved.platforms, relative_to))
@@ -100,8 +100,15 @@ def match_counters(cells: Cells, wanted: Sequence[str], where: str) -> tuple[Flo
     return np.stack(columns, axis=1) if columns else np.empty((len(cells), 0)), notes
 
 
-def _refuse_unknown_platforms(cells: Cells, known: Sequence[str], where: str) -> None:
+def _refuse_unknown_platforms(cells: Cells, saved: Saved, where: str) -> None:
+    known = saved.sources
     unknown = sorted(set(cells.platform_n) - set(known))
+    if unknown and unknown[0] in saved.platforms:
+        raise PredictError(
+            f"{where}: found runs on {unknown[0]!r}, which was added with 'crossperf adapt' and can be predicted but "
+            f"not predicted from, expected runs on {some_of(known, 20)}. Train a model with its runs.",
+            platforms=unknown,
+        )
     if unknown:
         raise PredictError(
             f"{where}: platform {unknown[0]!r} was seen in no training row{did_you_mean(unknown[0], known)}, expected "

@@ -108,11 +108,15 @@ def test_the_times_of_the_training_workloads_come_back_to_the_last_digit(tmp_pat
     assert loaded.workloads == tuple(workload for workload in gappy.workloads if workload[0] != gappy.apps[0])
     truth_wp = gappy.log_time_wp[[gappy.workloads.index(workload) for workload in loaded.workloads]]
     np.testing.assert_array_equal(loaded.log_time_wp, truth_wp)
+    np.testing.assert_array_equal(loaded.features_nf, training.features_nf)
+    np.testing.assert_array_equal(loaded.source_n, training.source_n)
+    assert [loaded.workloads[w] for w in loaded.workload_n] == [gappy.workloads[w] for w in training.workload_n]
 
 
 def test_a_folder_without_the_times_of_its_workloads_loads_as_before(saved: Saved, tmp_path: Path) -> None:
     model.save(saved, tmp_path / "model")
     (tmp_path / "model" / "workloads.json").unlink()
+    (tmp_path / "model" / "cells.npz").unlink()
     loaded = model.load(tmp_path / "model")
     assert loaded.workloads == ()
     assert loaded.log_time_wp.shape == (0, len(saved.platforms))

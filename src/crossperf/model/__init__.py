@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from crossperf.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
+    from crossperf.model.adapted import Adapted
     from crossperf.model.base import Predictor
     from crossperf.model.networks import Dnn, VaeDnn
     from crossperf.model.peers import ExtraTrees, Median, RandomForest, Ridge, XGBoost
@@ -29,7 +30,10 @@ MODELS: dict[str, tuple[str, str]] = {
 }
 DEFAULT = "vae-dnn"
 
-_PLACES = {class_name: module for module, class_name in MODELS.values()} | {
+#: Models that are made from a trained one, and so are saved and loaded but not trained.
+DERIVED: dict[str, tuple[str, str]] = {"adapted": ("adapted", "Adapted")}
+
+_PLACES = {class_name: module for module, class_name in (MODELS | DERIVED).values()} | {
     "Predictor": "base",
     "Saved": "store",
     "load": "store",
@@ -37,7 +41,9 @@ _PLACES = {class_name: module for module, class_name in MODELS.values()} | {
 }
 __all__ = [
     "DEFAULT",
+    "DERIVED",
     "MODELS",
+    "Adapted",
     "Dnn",
     "ExtraTrees",
     "Median",
@@ -55,12 +61,12 @@ __all__ = [
 
 def make(name: str, **settings: Any) -> Predictor:
     """Return a new, untrained model by its name; settings that it does not have are refused by name."""
-    if name not in MODELS:
+    if name not in MODELS | DERIVED:
         raise SettingsError(
             f"Found the model {name!r}{did_you_mean(name, MODELS)}, expected one of {', '.join(MODELS)}.",
             model=name,
         )
-    module, class_name = MODELS[name]
+    module, class_name = (MODELS | DERIVED)[name]
     kind = getattr(importlib.import_module(f"crossperf.model.{module}"), class_name)
     known = kind._get_param_names()
     for setting in settings:

@@ -2,10 +2,10 @@
 
 Networks keep a state dict (``weights.pt``, loaded with ``weights_only=True``), the others named arrays
 (``arrays.npz``, loaded with ``allow_pickle=False``). ``workloads.json`` holds what the training workloads took
-on each platform; a folder without it predicts all the same.
+on each platform and ``cells.npz`` their features; a folder without them predicts all the same.
 """
 
-# W workloads, P platforms
+# N cells, F features, W workloads, P platforms
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ _DAMAGE = (
 )
 _DESCRIPTION = "model.json"
 _WORKLOADS = "workloads.json"
+_CELLS = "cells.npz"
+_CELL_FIELDS = ("features_nf", "source_n", "workload_n")
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,25 @@ class Saved:
     workloads: tuple[tuple[str, str], ...] = ()
     #: Their log seconds on each platform, NaN where one never ran there.
     log_time_wp: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    #: The features of the training cells, with the number of each cell's source platform and workload.
+    features_nf: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    source_n: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    workload_n: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The platforms that a run may have been measured on; those added later can only be predicted."""
+        return self.platforms[: len(self.platforms) - self.model.n_added]
 
     @classmethod
     def of(cls, model: Predictor, data: Dataset) -> Saved:
         """Return a model trained on a dataset, ready to be saved."""
         training = {**data.table, "cells": len(data)}
-        there_w = np.unique(data.workload_n)
+        there_w, workload_n = np.unique(data.workload_n, return_inverse=True)
         workloads = tuple(data.workloads[w] for w in there_w)
         about = (model, data.counters, data.platforms, data.platform_classes, training, _versions())
-        return cls(*about, workloads, data.log_time_wp[there_w])
+        cells = (data.features_nf, data.source_n, workload_n.astype(np.int64))
+        return cls(*about, workloads, data.log_time_wp[there_w], *cells)
 
 
 def save(saved: Saved, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -100,6 +112,8 @@ def save(saved: Saved, folder: str | os.PathLike[str], *, overwrite: bool = Fals
         (part / _DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         if saved.workloads:
             _write_workloads(part / _WORKLOADS, saved)
+        if len(saved.features_nf):
+            _write_state(part / _CELLS, {name: getattr(saved, name) for name in _CELL_FIELDS})
         _swap_in(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -146,6 +160,8 @@ def load(folder: str | os.PathLike[str]) -> Saved:
     try:
         model = models.make(facts["model"], **_as_settings(facts["settings"]))
         model.set_state(_read_state(source / model.state_file))
+        workloads, log_time_wp = _read_workloads(source / _WORKLOADS, len(facts["platforms"]))
+        features_nf, source_n, workload_n = _read_cells(source / _CELLS)
         return Saved(
             model,
             tuple(facts["counters"]),
@@ -153,7 +169,11 @@ def load(folder: str | os.PathLike[str]) -> Saved:
             tuple(facts["platform_classes"]),
             facts["training"],
             facts["versions"],
-            *_read_workloads(source / _WORKLOADS, len(facts["platforms"])),
+            workloads,
+            log_time_wp,
+            features_nf,
+            source_n,
+            workload_n,
         )
     except CrossperfError:
         raise
@@ -225,6 +245,14 @@ def _read_workloads(path: Path, n_platforms: int) -> tuple[tuple[tuple[str, str]
     if log_time_wp.shape != (len(workloads), n_platforms):
         raise ValueError(f"{path.name} holds {log_time_wp.shape} times of {len(workloads)} x {n_platforms}")
     return workloads, log_time_wp
+
+
+def _read_cells(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    if not path.is_file():
+        return np.empty((0, 0)), np.empty(0, np.int64), np.empty(0, np.int64)
+    state = _read_state(path)
+    features_nf, source_n, workload_n = (state[name] for name in _CELL_FIELDS)
+    return features_nf, source_n, workload_n
 
 
 def _versions() -> dict[str, str]:
