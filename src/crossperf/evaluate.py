@@ -86,7 +86,7 @@ def evaluate(
     """
     if scored_folds is not None and not 1 <= scored_folds <= n_folds:
         raise SettingsError(f"scored_folds: found {scored_folds}, expected 1 to {n_folds}.")
-    makers = {name: _default(name, seed) for name in models} if not isinstance(models, Mapping) else dict(models)
+    makers = makers_of(models, seed)
     parts = folds(data, split, n_folds, seed)[:scored_folds]
     for number, part in enumerate(parts, start=1):
         _refuse_unseen_platforms(data, part, number, split)
@@ -112,6 +112,11 @@ def evaluate(
         scored_folds=len(parts),
     )
     return Evaluation(**{**vars(evaluation), "doubts": doubts(evaluation, data)})
+
+
+def makers_of(models: Sequence[str] | Mapping[str, Maker], seed: int) -> dict[str, Maker]:
+    """Return makers by name: those given, or of models with their default settings under a seed."""
+    return {name: _default(name, seed) for name in models} if not isinstance(models, Mapping) else dict(models)
 
 
 def _default(name: str, seed: int) -> Maker:

@@ -12,6 +12,7 @@ from rich.table import Table
 from crossperf.metrics import METRICS
 
 if TYPE_CHECKING:
+    from crossperf.adapt import Adaptation, Suggestion
     from crossperf.dataset import Dataset
     from crossperf.evaluate import Evaluation
     from crossperf.explain import Explanation
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crossperf.model.neighbours import Neighbour
     from crossperf.model.shapley import Attribution
     from crossperf.predict import Answer
+    from crossperf.transfer import Transfer
 
 #: A prediction of many runs shows these first ones; all are in the JSON file.
 _SHOWN = 20
@@ -193,6 +195,54 @@ def _nearest(neighbours: tuple[Neighbour, ...], run: str) -> Table:
         ]
         table.add_row(escape(one.app), escape(one.input), f"{one.distance:.3g}", escape(one.relative_to), *times)
     return table
+
+
+def transfer(result: Transfer) -> None:
+    """Print how far off a new platform is by how many workloads were measured there, and what that means."""
+    facts = result.table
+    out = console()
+    out.print(
+        f"split platform, {len(result.left_out)} left out in turn, {result.scored_folds} of {result.folds} folds, seed "
+        f"{result.seed}, {result.draws} draws: {facts['workloads']:,} workloads of {facts['apps']:,} apps "
+        f"({escape(facts['path'])}, fingerprint {facts['fingerprint']})"
+    )
+    ways = ("adapted", "suggested", "scratch", "full")
+    table = Table(
+        "model", "shots", "workloads", *ways, *(f"{way} RPV" for way in ways), title="typical factor on a new platform"
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, by_shots in result.scores.items():
+        for label, there in by_shots.items():
+            if there:
+                figures = [result.mean(name, label, way, kind) for kind in ("column", "vector") for way in ways]
+                table.add_row(name, label, f"{result.shots[label]:.0f}", *map(_number, figures))
+    out.print(table)
+    out.print(
+        "adapted: a head on workloads drawn at random; suggested: on those that 'adapt --suggest' names; scratch: the "
+        "model retrained on those drawn; full: retrained on all. RPV: the whole relative performance vector"
+    )
+    if result.noise is not None:
+        out.print(f"noise: half of the repeats is off from the other half by {result.noise:.3f}")
+
+
+def adaptation(result: Adaptation) -> None:
+    """Print what a platform was learned from and how well."""
+    console().print(
+        f"added {escape(result.platform)} ({escape(result.platform_class)}) to {len(result.saved.platforms) - 1} "
+        f"platforms from {len(result.workloads):,} workloads; each of them, predicted from the others and its true "
+        f"times on the known platforms, is off by a factor of {result.left_out_factor:.2f} typically"
+    )
+
+
+def suggestions(found: list[Suggestion]) -> None:
+    """Print which workloads to measure next, the best first."""
+    table = Table("", "app", "input", "takes away", "why", title="measure these next on the new platform")
+    for number, one in enumerate(found, start=1):
+        table.add_row(str(number), escape(one.app), escape(one.input), f"{one.gain:.0%}", escape(one.why))
+    out = console()
+    out.print(table)
+    out.print("takes away: the share of what is still unknown, as variance over all known workloads")
 
 
 def info(facts: dict[str, Any]) -> None:

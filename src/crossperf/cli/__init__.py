@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from crossperf import __version__
-from crossperf.cli import collecting, learning, tables
+from crossperf.cli import adapting, collecting, learning, tables
 from crossperf.errors import CrossperfError
 
 
@@ -54,6 +54,7 @@ for command in (
     learning.evaluate,
     learning.train,
     learning.predict,
+    adapting.adapt,
     learning.toy,
     learning.demo,
 ):

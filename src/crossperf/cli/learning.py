@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossperf.cli.adapting import SHOTS, new_platforms, shots_of
 from crossperf.cli.words import (
     JSON,
     PLATFORMS,
@@ -32,13 +33,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @TABLE
-@click.option("--split", type=click.Choice(["row", "workload", "app"]), default="workload", show_default=True)
+@click.option(
+    "--split", type=click.Choice(["row", "workload", "app", "platform"]), default="workload", show_default=True
+)
 @click.option("--models", default="vae-dnn,random-forest", show_default=True, help="Models to compare: a,b,c.")
 @click.option("--folds", default=5, show_default=True, help="Number of folds.")
 @click.option("--scored-folds", type=int, help="Score the first so many folds only; 1 of 5 is an 80-20 split.")
 @SEED
 @PLATFORMS
 @click.option("--ablation", is_flag=True, help="Compare vae-dnn with each of its stages switched off.")
+@SHOTS
 @JSON
 def evaluate(
     table: Path,
@@ -49,19 +53,28 @@ def evaluate(
     seed: int,
     platforms: str | None,
     ablation: bool,
+    shots: str | None,
     json_file: Path | None,
 ) -> None:
-    """Fit models on the training part of each fold of TABLE and score the part held out."""
+    """Fit models on the training part of each fold of TABLE and score the part held out.
+
+    The split 'platform' leaves one platform out at a time and adds it from few workloads (--shots).
+    """
     from crossperf import dataset, evaluate, show
 
     chosen_models = names(models)
     if not chosen_models:
         raise SettingsError(f"--models: found {models!r}, expected names of models, such as vae-dnn,ridge.")
+    counts = shots_of(shots, split)
     data = dataset.build(table, platforms=names(platforms))
+    makers = evaluate.ablation(seed) if ablation else chosen_models
+    if split == "platform":
+        new_platforms(data, makers, counts, folds, scored_folds, seed, json_file)
+        return
     with progress_bar(f"evaluating, split {split}") as progress:
         result = evaluate.evaluate(
             data,
-            evaluate.ablation(seed) if ablation else chosen_models,
+            makers,
             split=split,
             n_folds=folds,
             seed=seed,

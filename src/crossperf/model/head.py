@@ -189,7 +189,8 @@ class _Solved:
         return cls(dual_gkm, left_out_gkm, -0.5 * log_determinant_g[:, None] - fit_gm)
 
 
-def _softmax(log_weights: Floats) -> Floats:
+def softmax(log_weights: Floats) -> Floats:
+    """Return weights that sum to 1 from their logarithms."""
     weights = np.exp(log_weights - log_weights.max())
     return np.asarray(weights / weights.sum())
 
@@ -254,7 +255,9 @@ class Head:
     left_out_k: Floats
 
     @classmethod
-    def fit(cls, known: Known, shots: Integers, log_time_k: Floats, seed: int = 0) -> Head:
+    def fit(
+        cls, known: Known, shots: Integers, log_time_k: Floats, seed: int = 0, *, prior_g: Floats | None = None
+    ) -> Head:
         """Learn from workloads measured on the new platform.
 
         Parameters
@@ -263,10 +266,13 @@ class Head:
             Which of the known workloads were measured.
         log_time_k
             Their log seconds on the new platform.
+        prior_g
+            What `log_prior_g` returned for as many workloads, where it is known already.
         """
         platforms = np.arange(known.log_time_wp.shape[1])
         space = _Space.of(known, platforms)
-        prior_g = log_prior_g(known, len(shots), seed)
+        if prior_g is None:
+            prior_g = log_prior_g(known, len(shots), seed)
         if len(shots) > _MANY:
             prior_g = np.where(prior_g >= np.sort(prior_g)[-_FEW_SETTINGS], prior_g, -np.inf)
         there_g = np.isfinite(prior_g)
@@ -275,7 +281,7 @@ class Head:
         views = [_View.of(known, space, int(source)).take(shots) for source in platforms]
         target_km = target_k[:, None] - views[0].starts()
         solved = [_Solved.of(view, target_km, settings_g4) for view in views]
-        weight_gm = _softmax(prior_g[there_g, None] + np.mean([one.evidence_gm for one in solved], axis=0))
+        weight_gm = softmax(prior_g[there_g, None] + np.mean([one.evidence_gm for one in solved], axis=0))
         # Sums over settings and starting points of weight times dual weight, by part of the kernel.
         dual_sgk = np.stack([np.einsum("gkm,gm->gk", one.dual_gkm, weight_gm) for one in solved])
         dual_isk = np.einsum("gi,sgk->isk", settings_g4[:, :3] ** 2, dual_sgk)
@@ -358,6 +364,7 @@ def suggest(
     count: int,
     measured: Integers,
     *,
+    candidates: Integers | None = None,
     setting_weights_g: Floats | None = None,
     seed: int = 0,
     most: int = 1500,
@@ -371,6 +378,8 @@ def suggest(
     ----------
     measured
         Which of the known workloads were measured already.
+    candidates
+        Which of the known workloads can be measured; all when ``None``.
     setting_weights_g
         The weights of a fitted head's settings; those learned from the known platforms alone when ``None``.
     most
@@ -378,7 +387,7 @@ def suggest(
     """
     weights_g = setting_weights_g
     if weights_g is None:
-        weights_g = _softmax(log_prior_g(known, len(measured) + count, seed))
+        weights_g = softmax(log_prior_g(known, len(measured) + count, seed))
     sample = np.arange(len(known.log_time_wp))
     if len(sample) > most:
         drawn = np.random.default_rng(seed).choice(sample, most, replace=False)
@@ -399,6 +408,8 @@ def suggest(
         covariance_ww = _observed(covariance_ww, int(one), noise)
     spread_wp = space.contrast_wp / np.maximum(space.contrast_wp.std(axis=0), 1e-9)
     free_w = ~np.isin(sample, measured)
+    if candidates is not None:
+        free_w &= np.isin(sample, candidates)
     chosen: list[Choice] = []
     for _ in range(min(count, int(free_w.sum()))):
         left = float(importance_w @ np.diagonal(covariance_ww))

@@ -1,0 +1,283 @@
+"""Scores a new platform that few workloads ran on: each platform in turn counts as new.
+
+The workloads that are scored are never among the training ones. A base model learns from the other platforms alone; a
+head adds the new one from k training workloads, drawn at random or chosen by `suggest`. Beside it stand the same
+model retrained from scratch on the same k, and with all training workloads measured there.
+"""
+
+# N cells, W workloads, K workloads measured on the new platform, P known platforms
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossperf import metrics
+from crossperf.dataset import Dataset, Fold, folds
+from crossperf.errors import DatasetError, SettingsError, some_of
+from crossperf.evaluate import Maker, Progress, makers_of
+from crossperf.files import write_json
+from crossperf.model import head
+from crossperf.model.base import Predictor
+
+FORMAT = 1
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+#: The ways to come by a new platform's column: the head on workloads drawn or suggested, or the model learned anew.
+WAYS = ("adapted", "suggested", "scratch", "full")
+#: log typical factors: of the new platform's column, and of the whole relative performance vector.
+Score = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """How well each model knows a new platform, by how many workloads were measured there."""
+
+    table: dict[str, Any]
+    folds: int
+    scored_folds: int
+    seed: int
+    draws: int
+    #: How many workloads were measured on the new platform, in the words they were asked for, such as ``5%``.
+    shots: dict[str, float]
+    left_out: list[str]
+    #: Typical factor of one half of the repeats against the other, on the new platform's column.
+    noise: float | None
+    #: By model, shots, way and platform: typical factors of the new platform's column and of the whole vector.
+    scores: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]
+    doubts: list[str] = field(default_factory=list)
+
+    def mean(self, model: str, shots: str, way: str, figure: str = "column") -> float | None:
+        """Return a typical factor as a geometric mean over the platforms; ``None`` where it was not asked for."""
+        by_platform = self.scores[model][shots].get(way, {})
+        return float(np.exp(np.mean([np.log(one[figure]) for one in by_platform.values()]))) if by_platform else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the scores, and their means over platforms, as JSON's own types."""
+        means = {
+            model: {
+                shots: {way: {f: self.mean(model, shots, way, f) for f in ("column", "vector")} for way in ways}
+                for shots, ways in by_shots.items()
+            }
+            for model, by_shots in self.scores.items()
+        }
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {"format": FORMAT, "split": "platform", **facts, "means": means}
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON; the file appears whole or not at all."""
+        write_json(path, self.to_json())
+
+
+def transfer(
+    data: Dataset,
+    models: Sequence[str] | Mapping[str, Maker] = ("extra-trees",),
+    *,
+    shots: Sequence[float] = (3, 5, 10, 20),
+    n_folds: int = 5,
+    seed: int = 0,
+    scored_folds: int | None = None,
+    draws: int = 5,
+    scratch_draws: int = 1,
+    left_out: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Transfer:
+    """Return the scores of models on platforms that were left out, from few workloads measured there.
+
+    Parameters
+    ----------
+    shots
+        How many training workloads are measured on the new platform; below 1, a share of them.
+    draws
+        How many times the workloads are drawn; each draw refits the head alone.
+    scratch_draws
+        On how many of these draws each model is retrained from scratch, which costs a fit each.
+    left_out
+        Which platforms count as new in turn; all when ``None``.
+    """
+    _check(data, shots, draws, scored_folds, n_folds)
+    makers = makers_of(models, seed)
+    platforms = list(left_out or data.platforms)
+    parts = [(name, _Part.of(data, name, n_folds, seed, scored_folds)) for name in platforms]
+    labels = {_label(count): count for count in shots}
+    found: dict[tuple[str, str, str, str], list[Score]] = {}
+    per_model = 2 + min(scratch_draws, draws) * len(labels)
+    total, done = sum(len(part.folds) for _, part in parts) * len(makers) * per_model, 0
+    for platform, part in parts:
+        for fold in part.folds:
+            for name, maker in makers.items():
+                if progress:
+                    progress(f"{name} without {platform}", done, total)
+                task = _Task(part, fold, maker, seed, draws, scratch_draws)
+                for (label, way), logs in task.run(labels).items():
+                    found.setdefault((name, label, way, platform), []).extend(logs)
+                done += per_model
+    counts = {label: float(np.mean([part.count(count) for _, part in parts])) for label, count in labels.items()}
+    scores: dict[str, Any] = {name: {label: {} for label in labels} for name in makers}
+    for (name, label, way, platform), logs in found.items():
+        column, vector = np.exp(np.mean(logs, axis=0)).tolist()
+        scores[name][label].setdefault(way, {})[platform] = {"column": column, "vector": vector}
+    n_scored = len(parts[0][1].folds)
+    noise = _noise(data, platforms)
+    result = Transfer(data.table, n_folds, n_scored, seed, draws, counts, platforms, noise, scores)
+    return Transfer(**{**vars(result), "doubts": _doubts(result, min(scratch_draws, draws))})
+
+
+def _check(data: Dataset, shots: Sequence[float], draws: int, scored_folds: int | None, n_folds: int) -> None:
+    if len(data.platforms) < 3:
+        raise DatasetError(
+            f"{data.table['path']}: found {len(data.platforms)} platforms, expected three or more to leave one out. "
+            "Measure the workloads on another platform.",
+        )
+    if not shots or any(count <= 0 or (count >= 1 and (count < 2 or count % 1)) for count in shots):
+        raise SettingsError(
+            f"--shots: found {some_of(map(_label, shots)) or 'none'}, expected numbers of workloads of 2 or more, or "
+            "shares such as 5%."
+        )
+    if draws < 1:
+        raise SettingsError(f"draws: found {draws}, expected 1 or more.")
+    if scored_folds is not None and not 1 <= scored_folds <= n_folds:
+        raise SettingsError(f"scored_folds: found {scored_folds}, expected 1 to {n_folds}.")
+
+
+def _label(count: float) -> str:
+    return f"{count:.3g}" if count >= 1 else f"{100 * count:.3g}%"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The data without a platform, what the workloads took on it, and the folds to score."""
+
+    data: Dataset
+    log_time_w: Floats
+    folds: list[Fold]
+
+    @classmethod
+    def of(cls, data: Dataset, platform: str, n_folds: int, seed: int, scored_folds: int | None) -> _Part:
+        rest = data.without(platform)
+        log_time_w = data.log_time_wp[:, data.platforms.index(platform)]
+        return cls(rest, log_time_w, folds(rest, "workload", n_folds, seed)[:scored_folds])
+
+    @property
+    def target_n(self) -> Floats:
+        """log(time on the new platform / time on the source) of each cell."""
+        own_n = self.data.log_time_wp[self.data.workload_n, self.data.source_n]
+        return np.asarray(self.log_time_w[self.data.workload_n] - own_n)
+
+    def measured(self, fold: Fold) -> Integers:
+        """Return the training workloads that ran on the new platform."""
+        there_w = np.unique(self.data.workload_n[fold.train_n])
+        return there_w[~np.isnan(self.log_time_w[there_w])]
+
+    def count(self, shots: float, fold: Fold | None = None) -> int:
+        """Return how many workloads are measured; a share is one of the training workloads."""
+        if shots >= 1:
+            return int(shots)
+        return max(2, round(shots * len(self.measured(fold or self.folds[0]))))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One model, one platform left out, one fold."""
+
+    part: _Part
+    fold: Fold
+    maker: Maker
+    seed: int
+    draws: int
+    scratch_draws: int
+
+    def run(self, labels: Mapping[str, float]) -> dict[tuple[str, str], list[Score]]:
+        """Return the scores by shots and way."""
+        train = self.part.data.take(self.fold.train_n)
+        base_np = self.maker().learn(train).predict(self._test.features_nf)
+        measured_w = self.part.measured(self.fold)
+        there_w, workload_n = np.unique(train.workload_n, return_inverse=True)
+        known = head.Known.of(train.log_time_wp[there_w], train.features_nf, train.source_n, workload_n)
+        can = np.searchsorted(there_w, measured_w)
+        full = self._anew(measured_w)
+        found: dict[tuple[str, str], list[Score]] = {}
+        for label, shots in labels.items():
+            count = self.part.count(shots, self.fold)
+            if count > len(measured_w):
+                continue
+            rng = np.random.default_rng([self.seed, count])
+            drawn = [rng.choice(can, count, replace=False) for _ in range(self.draws)]
+            prior_g = head.log_prior_g(known, count, self.seed)
+
+            def adapted(chosen: Integers, prior_g: Floats = prior_g) -> Score:
+                log_time_k = self.part.log_time_w[there_w[chosen]]
+                fitted = head.Head.fit(known, chosen, log_time_k, self.seed, prior_g=prior_g)
+                return self._score(np.column_stack([base_np, fitted.predict(self._test.features_nf, base_np)]))
+
+            choices = head.suggest(
+                known,
+                count,
+                np.empty(0, np.int64),
+                candidates=can,
+                setting_weights_g=head.softmax(prior_g),
+                seed=self.seed,
+            )
+            found[label, "adapted"] = [adapted(chosen) for chosen in drawn]
+            found[label, "suggested"] = [adapted(np.array([choice.workload for choice in choices]))]
+            found[label, "scratch"] = [self._anew(there_w[chosen]) for chosen in drawn[: self.scratch_draws]]
+            found[label, "full"] = [full]
+        return found
+
+    @property
+    def _test(self) -> Dataset:
+        return self.part.data.take(self.fold.test_n)
+
+    def _anew(self, measured_w: Integers) -> Score:
+        """Return the score of the model trained on all platforms, with these workloads measured on the new one."""
+        train = self.part.data.take(self.fold.train_n)
+        column_n = np.where(np.isin(train.workload_n, measured_w), self.part.target_n[self.fold.train_n], np.nan)
+        target_np = np.column_stack([train.log_relative_time_np, column_n])
+        fitted: Predictor = self.maker().fit(
+            train.features_nf, target_np, groups=train.groups_n("workload"), cpu=train.cpu_n
+        )
+        return self._score(fitted.predict(self._test.features_nf))
+
+    def _score(self, predicted_np: Floats) -> Score:
+        """Return log typical factors of the new platform's column, relative to the source, and of the whole vector."""
+        test = self._test
+        truth_np = np.column_stack([test.log_relative_time_np, self.part.target_n[self.fold.test_n]])
+        there_n = ~np.isnan(truth_np[:, -1])
+        own_n = np.take_along_axis(predicted_np, test.source_n[:, None], axis=1)[:, 0]
+        column = float(np.abs(predicted_np[:, -1] - own_n - truth_np[:, -1])[there_n].mean())
+        truth_np, relative_np = metrics.to_fastest(truth_np[there_n], predicted_np[there_n])
+        return column, float(np.log(metrics.typical_factor(truth_np, relative_np)))
+
+
+def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:
+    """Return the typical factor of one half of the repeats against the other, relative to a source, over platforms."""
+    difference_wp = data.log_time_halves_hwp[0] - data.log_time_halves_hwp[1]
+    means = []
+    for platform in platforms:
+        new = data.platforms.index(platform)
+        error_wp = np.abs(difference_wp[:, [new]] - np.delete(difference_wp, new, axis=1))
+        if not np.isnan(error_wp).all():
+            means.append(float(np.nanmean(error_wp)))
+    return float(np.exp(np.mean(means))) if means else None
+
+
+def _doubts(result: Transfer, scratch_draws: int) -> list[str]:
+    """Return what makes the scores say less than they seem to."""
+    found = []
+    if result.scored_folds < result.folds:
+        found.append(f"Only {result.scored_folds} of {result.folds} folds were scored: another gives other numbers.")
+    if scratch_draws < result.draws:
+        found.append(
+            f"Models were retrained from scratch on the first {scratch_draws} of {result.draws} draws of workloads."
+        )
+    missing = [label for by_shots in result.scores.values() for label, ways in by_shots.items() if not ways]
+    if missing:
+        found.append(f"Too few training workloads for {some_of(dict.fromkeys(missing))} shots; left out.")
+    if result.noise is None:
+        found.append("No workload has repeats, so the noise of the data is not known. Measure each run twice or more.")
+    return found
