@@ -12,6 +12,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Floats, Predictor, State, fill_targets
+from crossperf.model.boosting import Boosted, Candidate, Rows, Settings
 from crossperf.model.encoding import Encoder
 from crossperf.model.forest import Forest
 
@@ -149,10 +150,16 @@ class ExtraTrees(_Trees):
     _kind = ExtraTreesRegressor
 
 
-class XGBoost(Predictor):
-    """Boosted trees, one ensemble a platform, so that a workload that never ran there is left out of it."""
+class XGBoost(Boosted):
+    """XGBoost's boosted trees; see `Boosted` for how depth, columns, rate and rounds are chosen."""
 
     name: ClassVar[str] = "xgboost"
+    tunable: ClassVar[tuple[str, ...]] = ("max_depth", "learning_rate", "colsample_bytree")
+    candidates: ClassVar[tuple[Candidate, ...]] = (
+        Candidate({"max_depth": 3, "learning_rate": 0.1, "colsample_bytree": 0.3}, rounds=2.0),
+        Candidate({"max_depth": 3, "learning_rate": 0.1, "colsample_bytree": 0.8}, rounds=2.0),
+        Candidate({"max_depth": 6, "learning_rate": 0.1, "colsample_bytree": 0.8}),
+    )
 
     def __init__(
         self,
@@ -163,6 +170,7 @@ class XGBoost(Predictor):
         colsample_bytree: float = 0.5,
         n_jobs: int | None = None,
         seed: int = 0,
+        tune: bool = True,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_depth = max_depth
@@ -171,26 +179,23 @@ class XGBoost(Predictor):
         self.colsample_bytree = colsample_bytree
         self.n_jobs = n_jobs
         self.seed = seed
+        self.tune = tune
 
-    def _fit(self, features_nf: Floats, target_np: Floats, groups_n: Groups, cpu_n: Mask) -> None:
+    def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         xgboost = _xgboost()
-        settings = {
-            "max_depth": self.max_depth,
-            "eta": self.learning_rate,
+        parameters = {
+            "max_depth": settings["max_depth"],
+            "eta": settings["learning_rate"],
             "subsample": self.subsample,
-            "colsample_bytree": self.colsample_bytree,
+            "colsample_bytree": settings["colsample_bytree"],
             "nthread": self.n_jobs or 0,
             "seed": self.seed,
         }
-        self.boosters_ = []
-        for target_n in target_np.T:
-            there_n = ~np.isnan(target_n)
-            rows = xgboost.DMatrix(features_nf[there_n], target_n[there_n])
-            self.boosters_.append(xgboost.train(settings, rows, num_boost_round=self.n_estimators))
+        return xgboost.train(parameters, xgboost.DMatrix(*rows), num_boost_round=rounds)
 
-    def _predict(self, features_nf: Floats) -> Floats:
-        rows = _xgboost().DMatrix(features_nf)
-        return np.stack([booster.predict(rows) for booster in self.boosters_], axis=1).astype(np.float64)
+    def _answer(self, booster: Any, features_nf: Floats, rounds: int | None = None) -> Floats:
+        answer_n = booster.predict(_xgboost().DMatrix(features_nf), iteration_range=(0, rounds or 0))
+        return np.asarray(answer_n, np.float64)
 
     def _get_state(self) -> State:
         raw = (np.frombuffer(booster.save_raw("ubj"), np.uint8) for booster in self.boosters_)
