@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def main() -> None:
         sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     splits = arguments.splits.split(",")
-    makers = ["ablation"] if arguments.ablation else arguments.models.split(",")
+    makers = ["ablation"] if arguments.ablation else installed(arguments.models.split(","))
     tasks = [
         (str(arguments.data / table / "runs.parquet"), table, split, makers, arguments, seed)
         for table in tables
@@ -83,6 +84,15 @@ def present(folder: Path) -> bool:
         print(f"left out: {folder}/runs.parquet is not there", file=sys.stderr)
         return False
     return True
+
+
+def installed(names: list[str]) -> list[str]:
+    """Return the models whose packages are here; those of the others are named in one line."""
+    absent = [name for name in names if name in model.PACKAGES and find_spec(model.PACKAGES[name]) is None]
+    if absent:
+        print(f"left out: {', '.join(absent)}; pip install 'crossperf[more-peers]' brings them", file=sys.stderr)
+    left = [name for name in names if name not in absent]
+    return left or sys.exit("no model is left to score")
 
 
 def score(task: tuple[str, str, Any, list[str], argparse.Namespace, int]) -> dict[str, Any]:

@@ -51,7 +51,8 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "datasets")
-    parser.add_argument("--models", default=",".join(model.MODELS))
+    default = ",".join(name for name in model.MODELS if name not in model.PACKAGES)
+    parser.add_argument("--models", default=default)
     parser.add_argument("--cells", default="1000,10000,100000")
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--write", action="store_true", help="keep the tables beside this script")

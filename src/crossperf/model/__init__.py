@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crossperf.model.adapted import Adapted
     from crossperf.model.base import Predictor
     from crossperf.model.networks import Dnn, VaeDnn
+    from crossperf.model.optional import CatBoost, LightGBM, RealMLP, TabM
     from crossperf.model.peers import ExtraTrees, Median, RandomForest, Ridge, XGBoost
     from crossperf.model.store import Saved, load, save
 
@@ -25,10 +26,17 @@ MODELS: dict[str, tuple[str, str]] = {
     "random-forest": ("peers", "RandomForest"),
     "extra-trees": ("peers", "ExtraTrees"),
     "xgboost": ("peers", "XGBoost"),
+    "lightgbm": ("optional", "LightGBM"),
+    "catboost": ("optional", "CatBoost"),
+    "tabm": ("optional", "TabM"),
+    "realmlp": ("optional", "RealMLP"),
     "ridge": ("peers", "Ridge"),
     "median": ("peers", "Median"),
 }
 DEFAULT = "vae-dnn"
+
+#: The package behind each optional peer; 'crossperf[more-peers]' brings them all.
+PACKAGES = {"lightgbm": "lightgbm", "catboost": "catboost", "tabm": "pytabkit", "realmlp": "pytabkit"}
 
 #: Models that are made from a trained one, and so are saved and loaded but not trained.
 DERIVED: dict[str, tuple[str, str]] = {"adapted": ("adapted", "Adapted")}
@@ -43,14 +51,19 @@ __all__ = [
     "DEFAULT",
     "DERIVED",
     "MODELS",
+    "PACKAGES",
     "Adapted",
+    "CatBoost",
     "Dnn",
     "ExtraTrees",
+    "LightGBM",
     "Median",
     "Predictor",
     "RandomForest",
+    "RealMLP",
     "Ridge",
     "Saved",
+    "TabM",
     "VaeDnn",
     "XGBoost",
     "load",
