@@ -71,6 +71,7 @@ def test_the_base_never_sees_the_new_platform_and_scratch_sees_it_for_as_many_wo
         data, {"oracle": oracle}, shots=(5,), scored_folds=1, draws=3, scratch_draws=2, left_out=[data.platforms[-1]]
     )
     base, full, *scratch = oracle.fits
+    # The base is fitted first, then the model with all workloads, then those from scratch.
     assert base[1].shape[1] == 3
     assert full[1].shape[1] == 4
     assert not np.isnan(full[1]).any()
@@ -140,6 +141,14 @@ def test_two_platforms_are_too_few_to_leave_one_out() -> None:
     two = dataset.build(toy.make_table(apps=3, inputs=2, platforms=2, seed=1))
     with pytest.raises(DatasetError, match="three or more"):
         transfer.transfer(two, ["ridge"])
+
+
+def test_a_peer_is_retrained_from_scratch_alone_on_the_same_workloads(data: Dataset) -> None:
+    asked: dict[str, Any] = {"shots": (4,), "scored_folds": 1, "draws": 2}
+    result = transfer.transfer(data, ["ridge", "median"], peers=["median"], **asked)
+    assert set(result.scores["median"]["4"]) == {"scratch"}
+    both = transfer.transfer(data, ["median"], **asked)
+    assert result.scores["median"]["4"]["scratch"] == both.scores["median"]["4"]["scratch"]
 
 
 def test_every_model_can_be_the_base_of_one_that_is_adapted(data: Dataset) -> None:

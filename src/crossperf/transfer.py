@@ -10,7 +10,7 @@ model retrained from scratch on the same k, and with all training workloads meas
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,7 @@ def transfer(
     draws: int = 5,
     scratch_draws: int = 1,
     left_out: Sequence[str] | None = None,
+    peers: Collection[str] = (),
     progress: Progress | None = None,
 ) -> Transfer:
     """Return the scores of models on platforms that were left out, from few workloads measured there.
@@ -99,6 +100,8 @@ def transfer(
         On how many of these draws each model is retrained from scratch, which costs a fit each.
     left_out
         Which platforms count as new in turn; all when ``None``.
+    peers
+        Those of the models that are retrained from scratch alone, to compare with.
     """
     _check(data, shots, draws, scored_folds, n_folds)
     makers = makers_of(models, seed)
@@ -106,17 +109,17 @@ def transfer(
     parts = [(name, _Part.of(data, name, n_folds, seed, scored_folds)) for name in platforms]
     labels = {_label(count): count for count in shots}
     found: dict[tuple[str, str, str, str], list[Score]] = {}
-    per_model = 2 + min(scratch_draws, draws) * len(labels)
-    total, done = sum(len(part.folds) for _, part in parts) * len(makers) * per_model, 0
+    fits = {name: min(scratch_draws, draws) * len(labels) + (0 if name in peers else 2) for name in makers}
+    total, done = sum(len(part.folds) for _, part in parts) * sum(fits.values()), 0
     for platform, part in parts:
         for fold in part.folds:
             for name, maker in makers.items():
                 if progress:
                     progress(f"{name} without {platform}", done, total)
                 task = _Task(part, fold, maker, seed, draws, scratch_draws)
-                for (label, way), logs in task.run(labels).items():
+                for (label, way), logs in (task.anew if name in peers else task.run)(labels).items():
                     found.setdefault((name, label, way, platform), []).extend(logs)
-                done += per_model
+                done += fits[name]
     counts = {label: float(np.mean([part.count(count) for _, part in parts])) for label, count in labels.items()}
     scores: dict[str, Any] = {name: {label: {} for label in labels} for name in makers}
     for (name, label, way, platform), logs in found.items():
@@ -194,46 +197,54 @@ class _Task:
 
     def run(self, labels: Mapping[str, float]) -> dict[tuple[str, str], list[Score]]:
         """Return the scores by shots and way."""
-        train = self.part.data.take(self.fold.train_n)
-        base_np = self.maker().learn(train).predict(self._test.features_nf)
-        measured_w = self.part.measured(self.fold)
+        test, train = self._test, self.part.data.take(self.fold.train_n)
+        base_np = self.maker().learn(train).predict(test.features_nf)
         there_w, workload_n = np.unique(train.workload_n, return_inverse=True)
         known = head.Known.of(train.log_time_wp[there_w], train.features_nf, train.source_n, workload_n)
-        can = np.searchsorted(there_w, measured_w)
-        full = self._anew(measured_w)
-        found: dict[tuple[str, str], list[Score]] = {}
-        for label, shots in labels.items():
-            count = self.part.count(shots, self.fold)
-            if count > len(measured_w):
-                continue
-            rng = np.random.default_rng([self.seed, count])
-            drawn = [rng.choice(can, count, replace=False) for _ in range(self.draws)]
-            prior_g = head.log_prior_g(known, count, self.seed)
-
-            def adapted(chosen: Integers, prior_g: Floats = prior_g) -> Score:
-                log_time_k = self.part.log_time_w[there_w[chosen]]
-                fitted = head.Head.fit(known, chosen, log_time_k, self.seed, prior_g=prior_g)
-                return self._score(np.column_stack([base_np, fitted.predict(self._test.features_nf, base_np)]))
-
-            choices = head.suggest(
-                known,
-                count,
-                np.empty(0, np.int64),
-                candidates=can,
-                setting_weights_g=head.softmax(prior_g),
-                seed=self.seed,
-            )
-            found[label, "adapted"] = [adapted(chosen) for chosen in drawn]
-            found[label, "suggested"] = [adapted(np.array([choice.workload for choice in choices]))]
-            found[label, "scratch"] = [self._anew(there_w[chosen]) for chosen in drawn[: self.scratch_draws]]
+        measured_w = self.part.measured(self.fold)
+        full = self._retrained(measured_w)
+        found = self.anew(labels)
+        for label, drawn in self._drawn(labels).items():
+            prior_g = head.log_prior_g(known, len(drawn[0]), self.seed)
+            suggested_w = there_w[self._suggested(known, np.searchsorted(there_w, measured_w), len(drawn[0]), prior_g)]
+            for way, each in (("adapted", drawn), ("suggested", [suggested_w])):
+                for chosen_w in each:
+                    shots, log_time_k = np.searchsorted(there_w, chosen_w), self.part.log_time_w[chosen_w]
+                    fitted = head.Head.fit(known, shots, log_time_k, self.seed, prior_g=prior_g)
+                    column_n = fitted.predict(test.features_nf, base_np)
+                    found.setdefault((label, way), []).append(self._score(np.column_stack([base_np, column_n])))
             found[label, "full"] = [full]
         return found
+
+    def anew(self, labels: Mapping[str, float]) -> dict[tuple[str, str], list[Score]]:
+        """Return the scores by shots of the model retrained from scratch."""
+        return {
+            (label, "scratch"): [self._retrained(chosen_w) for chosen_w in drawn[: self.scratch_draws]]
+            for label, drawn in self._drawn(labels).items()
+        }
+
+    def _drawn(self, labels: Mapping[str, float]) -> dict[str, list[Integers]]:
+        """Return the workloads measured on the new platform, by shots and draw; the same for every model."""
+        measured_w = self.part.measured(self.fold)
+        counts = {label: self.part.count(shots, self.fold) for label, shots in labels.items()}
+        found = {}
+        for label, count in counts.items():
+            rng = np.random.default_rng([self.seed, count])
+            if count <= len(measured_w):
+                found[label] = [rng.choice(measured_w, count, replace=False) for _ in range(self.draws)]
+        return found
+
+    def _suggested(self, known: head.Known, can: Integers, count: int, prior_g: Floats) -> Integers:
+        weights_g = head.softmax(prior_g)
+        nothing = np.empty(0, np.int64)
+        chosen = head.suggest(known, count, nothing, candidates=can, setting_weights_g=weights_g, seed=self.seed)
+        return np.array([choice.workload for choice in chosen])
 
     @property
     def _test(self) -> Dataset:
         return self.part.data.take(self.fold.test_n)
 
-    def _anew(self, measured_w: Integers) -> Score:
+    def _retrained(self, measured_w: Integers) -> Score:
         """Return the score of the model trained on all platforms, with these workloads measured on the new one."""
         train = self.part.data.take(self.fold.train_n)
         column_n = np.where(np.isin(train.workload_n, measured_w), self.part.target_n[self.fold.train_n], np.nan)
