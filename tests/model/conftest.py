@@ -9,6 +9,7 @@ from crossperf.dataset import Dataset
 
 #: Settings with which each model fits in about a second.
 QUICK: dict[str, dict[str, Any]] = {
+    "crossperf": {"trees": 24, "members": 4, "width": 32, "steps": 80, "latent_dim": 4, "vae_steps": 40, "n_jobs": 1},
     "vae-dnn": {
         "width": 64,
         "vae_width": 64,

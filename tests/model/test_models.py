@@ -24,7 +24,7 @@ def quick(name: str, **settings: Any) -> model.Predictor:
 
 def expected_failures(estimator: model.Predictor) -> dict[str, str]:
     """Return the checks that a model may fail, each with its reason."""
-    if estimator.state_file == "weights.pt":
+    if estimator.name == "crossperf" or estimator.state_file == "weights.pt":
         rounding = "single-precision matrix products round differently for one row and for many (about 1e-6)"
         return {"check_methods_subset_invariance": rounding}
     return {}
@@ -106,13 +106,14 @@ def test_a_saved_model_holds_no_pickle_of_objects(name: str, toy_data: Dataset, 
     fitted = quick(name).learn(toy_data)
     model.save(model.Saved.of(fitted, toy_data), tmp_path / "model")
     names = sorted(path.name for path in (tmp_path / "model").iterdir())
-    assert names == sorted(["model.json", fitted.state_file])
+    assert names == sorted(["model.json", fitted.state_file, "workloads.json", "cells.npz"])
     if fitted.state_file == "weights.pt":
         state = torch.load(tmp_path / "model" / "weights.pt", weights_only=True)
         assert all(isinstance(value, torch.Tensor) for value in state.values())
-    else:
-        with np.load(tmp_path / "model" / "arrays.npz", allow_pickle=False) as arrays:
-            assert all(arrays[key].dtype != object for key in arrays)
+    for name in names:
+        if name.endswith(".npz"):
+            with np.load(tmp_path / "model" / name, allow_pickle=False) as arrays:
+                assert all(arrays[key].dtype != object for key in arrays)
 
 
 def test_the_description_says_what_a_reader_needs(toy_data: Dataset, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from crossperf.errors import SettingsError, did_you_mean
 if TYPE_CHECKING:
     from crossperf.model.adapted import Adapted
     from crossperf.model.base import Predictor
+    from crossperf.model.default import Crossperf
     from crossperf.model.networks import Dnn, VaeDnn
     from crossperf.model.optional import CatBoost, LightGBM, RealMLP, TabM
     from crossperf.model.peers import ExtraTrees, Median, RandomForest, Ridge, XGBoost
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 #: Where each model lives, by its name on the command line. Nothing is imported before it is asked for.
 MODELS: dict[str, tuple[str, str]] = {
+    "crossperf": ("default", "Crossperf"),
     "vae-dnn": ("networks", "VaeDnn"),
     "dnn": ("networks", "Dnn"),
     "random-forest": ("peers", "RandomForest"),
@@ -33,7 +35,7 @@ MODELS: dict[str, tuple[str, str]] = {
     "ridge": ("peers", "Ridge"),
     "median": ("peers", "Median"),
 }
-DEFAULT = "vae-dnn"
+DEFAULT = "crossperf"
 
 #: The package behind each optional peer; 'crossperf[more-peers]' brings them all.
 PACKAGES = {"lightgbm": "lightgbm", "catboost": "catboost", "tabm": "pytabkit", "realmlp": "pytabkit"}
@@ -54,6 +56,7 @@ __all__ = [
     "PACKAGES",
     "Adapted",
     "CatBoost",
+    "Crossperf",
     "Dnn",
     "ExtraTrees",
     "LightGBM",

@@ -16,6 +16,8 @@ from crossperf.model.base import Floats, Predictor, State
 from crossperf.model.head import Head
 
 _BASE = "adapted."
+#: What an explanation asks a model for, and the base model may have.
+_OF_BASE = ("background_bf_", "latent", "training_latent_nk_", "training_workload_n_")
 
 
 class Adapted(Predictor):
@@ -47,6 +49,11 @@ class Adapted(Predictor):
         self.n_outputs_, self._one_output_ = base.n_outputs_ + len(heads), False
         self.limits_2p_, self.contrast_limits_2p_ = base.limits_2p_, base.contrast_limits_2p_
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_BASE and "base_" in vars(self):
+            return getattr(self.base_, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def n_added(self) -> int:

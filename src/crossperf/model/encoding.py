@@ -57,6 +57,14 @@ class Encoder:
         standard_nf = (self.log(features_nf) - self.mean_f) / self.spread_f
         return np.asarray(standard_nf / np.sqrt(1.0 + (standard_nf / self.reach) ** 2))
 
+    def inverse(self, standard_nf: Floats) -> Floats:
+        """Return features as measured from the first so many standard ones."""
+        count = standard_nf.shape[1]
+        scale_f, mean_f, spread_f = (values[:count] for values in (self.scale_f, self.mean_f, self.spread_f))
+        inside_nf = np.clip(standard_nf / self.reach, -0.999, 0.999)
+        log_nf = standard_nf / np.sqrt(1.0 - inside_nf**2) * spread_f + mean_f
+        return np.asarray(np.sinh(log_nf) * scale_f)
+
     def state(self) -> dict[str, Floats]:
         """Return what was learned as named arrays."""
         return {

@@ -1,0 +1,197 @@
+"""A Gaussian process over cells, its length scales learned by how well whole groups are foretold without them."""
+
+# N cells, F features, P platforms, G groups of one batch, S cells of the largest group, B cells of one batch
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+#: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
+MOST_CELLS = 8000
+_STEPS, _BATCH, _RATE = 60, 600, 0.1
+#: Holds the length scales near their common start, so that a table with many features cannot overfit them.
+_PRIOR = 0.02
+_LEAST_NOISE = 1e-3
+#: Squared distance below which two cells coincide; it keeps the gradient of the root finite.
+_COINCIDE = 1e-10
+#: Kernel values computed at a time.
+_CACHED = 500_000
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A fitted process with the kernel ``exp(-distance)``: rough, as times of programs are, and bounded.
+
+    Far from every known cell a prediction returns to the mean of training.
+    """
+
+    length_f: Floats
+    known_nf: Singles
+    weights_np: Singles
+    mean_p: Floats
+
+    @classmethod
+    def fit(
+        cls, standard_nf: Floats, target_np: Floats, groups_n: Integers, folds_rn: Integers, seed: int
+    ) -> tuple[Kernel, HeldOut]:
+        """Return the process of standard features, and what it foretells of each fold without that fold.
+
+        Parameters
+        ----------
+        groups_n
+            Cells that are left out together while the length scales are learned.
+        folds_rn
+            R divisions of the cells into folds; -1 is in no fold.
+        """
+        rng = np.random.default_rng(seed)
+        kept_n = _thinned(groups_n, rng)
+        mean_p = target_np[kept_n].mean(axis=0)
+        spread = max(float(target_np[kept_n].std(axis=0).mean()), 1e-9)
+        known = torch.from_numpy(np.ascontiguousarray(standard_nf[kept_n]))
+        target = torch.from_numpy((target_np[kept_n] - mean_p) / spread)
+        log_length_f, log_noise = _learn_scales(known, target, groups_n[kept_n], rng)
+        with torch.no_grad():
+            scaled_nf = known / log_length_f.exp()
+            kernel_nn = torch.exp(-_distance(scaled_nf, scaled_nf))
+            kernel_nn.diagonal().add_(float(log_noise.exp()) + _LEAST_NOISE)
+            factor_nn = torch.linalg.cholesky(kernel_nn)
+            weights_np = torch.cholesky_solve(target, factor_nn)
+            # Errors of left-out folds need no more than single precision, at half the time.
+            inverse_nn = torch.cholesky_inverse(factor_nn.float())
+            kernel = cls(
+                log_length_f.exp().numpy(),
+                scaled_nf.float().numpy(),
+                (weights_np * spread).float().numpy(),
+                mean_p,
+            )
+            held_out = [_held_out(inverse_nn, kernel_nn, weights_np, folds_rn[r, kept_n]) for r in range(len(folds_rn))]
+        predicted_rnp = np.full((len(folds_rn), *target_np.shape), np.nan)
+        gap_rn = np.full(folds_rn.shape, np.nan)
+        for r, (error_np, gap_n) in enumerate(held_out):
+            predicted_rnp[r, kept_n] = target_np[kept_n] - error_np * spread
+            gap_rn[r, kept_n] = gap_n
+        return kernel, HeldOut(predicted_rnp, gap_rn)
+
+    def predict(self, standard_nf: Floats) -> tuple[Floats, Floats]:
+        """Return predictions, and for each cell how far it is from what is known: 0 on a known cell, 1 far away."""
+        known_nf, weights_np = torch.from_numpy(self.known_nf), torch.from_numpy(self.weights_np)
+        known_square_n = known_nf.square().sum(dim=1)
+        asked_bf = torch.from_numpy((standard_nf / self.length_f).astype(np.float32))
+        parts, gaps = [], []
+        # So few rows at a time that they stay in the caches from the product to the exponential.
+        for rows_bf in asked_bf.split(max(1, _CACHED // len(known_nf))):
+            near_bn = torch.addmm(known_square_n, rows_bf, known_nf.T, alpha=-2.0)
+            near_bn += rows_bf.square().sum(dim=1)[:, None]
+            near_bn.clamp_(min=_COINCIDE).sqrt_().neg_().exp_()
+            parts.append((near_bn @ weights_np).numpy())
+            gaps.append(1.0 - near_bn.amax(dim=1).numpy())
+        return np.concatenate(parts) + self.mean_p, np.concatenate(gaps).astype(np.float64)
+
+    def state(self) -> dict[str, Floats]:
+        """Return the arrays by name."""
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Kernel:
+        """Return the process that `state` described."""
+        return cls(**state)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What was foretold of each cell without its fold, and how far it then was from the rest; NaN where in no fold."""
+
+    predicted_rnp: Floats
+    gap_rn: Floats
+
+
+def _thinned(groups_n: Integers, rng: np.random.Generator) -> Integers:
+    """Return row numbers of whole groups, all of them or about as many cells as the process can take."""
+    if len(groups_n) <= MOST_CELLS:
+        return np.arange(len(groups_n))
+    groups = rng.permutation(np.unique(groups_n))
+    kept = groups[: max(1, int(len(groups) * MOST_CELLS / len(groups_n)))]
+    return np.flatnonzero(np.isin(groups_n, kept))[:MOST_CELLS]
+
+
+def _learn_scales(known: Tensor, target: Tensor, groups_n: Integers, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    """Return log length scales and log noise that foretell whole groups best from the others of a batch.
+
+    The error of a group without its own cells has a closed form, ``inv(inv(K)[g, g]) @ (inv(K) @ y)[g]``, so
+    each step is one leave-one-group-out validation of a batch, and follows its gradient.
+    """
+    known, target = known.float(), target.float()
+    features = known.shape[1]
+    start = 0.5 * float(np.log(max(features, 1)))
+    log_length_f = torch.full((features,), start, dtype=known.dtype, requires_grad=True)
+    log_noise = torch.tensor(np.log(0.05), dtype=known.dtype, requires_grad=True)
+    optimizer = torch.optim.Adam([log_length_f, log_noise], lr=_RATE)
+    for _ in range(_STEPS):
+        rows_b = _batch_of_groups(groups_n, rng)
+        scaled_bf = known[rows_b] / log_length_f.exp()
+        noise = log_noise.exp() + _LEAST_NOISE
+        kernel_bb = torch.exp(-_distance(scaled_bf, scaled_bf)) + noise * torch.eye(len(rows_b), dtype=known.dtype)
+        inverse_bb = torch.cholesky_inverse(torch.linalg.cholesky(kernel_bb))
+        error = _left_out_errors(inverse_bb, inverse_bb @ target[rows_b], groups_n[rows_b])
+        loss = torch.nn.functional.huber_loss(error, torch.zeros_like(error))
+        loss = loss + _PRIOR * 0.5 * (log_length_f - start).square().mean()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return log_length_f.detach().double(), log_noise.detach().double()
+
+
+def _batch_of_groups(groups_n: Integers, rng: np.random.Generator) -> Integers:
+    """Return the rows of whole groups drawn at random, in the order of their groups."""
+    groups, size_g = np.unique(groups_n, return_counts=True)
+    order_g = rng.permutation(len(groups))
+    enough = max(2, int(np.searchsorted(np.cumsum(size_g[order_g]), _BATCH)))
+    rows_b = np.flatnonzero(np.isin(groups_n, groups[order_g[:enough]]))
+    if len(rows_b) > 2 * _BATCH:
+        rows_b = np.sort(rng.choice(rows_b, _BATCH, replace=False))
+    return rows_b[np.argsort(groups_n[rows_b], kind="stable")]
+
+
+def _left_out_errors(inverse_bb: Tensor, weights_bp: Tensor, groups_b: Integers) -> Tensor:
+    """Return target minus prediction of each cell, its whole group left out; rows must be sorted by group."""
+    edges = np.flatnonzero(np.r_[True, np.diff(groups_b) != 0, True])
+    size_g = np.diff(edges)
+    place_gs = np.minimum(edges[:-1, None] + np.arange(size_g.max()), len(groups_b) - 1)
+    real_gs = torch.from_numpy(np.arange(size_g.max())[None] < size_g[:, None])
+    index_gs = torch.from_numpy(place_gs)
+    block_gss = inverse_bb[index_gs[:, :, None], index_gs[:, None, :]] * (real_gs[:, :, None] & real_gs[:, None, :])
+    block_gss = block_gss + torch.diag_embed((~real_gs).to(block_gss.dtype))
+    error_gsp = torch.cholesky_solve(weights_bp[index_gs] * real_gs[:, :, None], torch.linalg.cholesky(block_gss))
+    return error_gsp[real_gs]
+
+
+def _held_out(
+    inverse_nn: Tensor, kernel_nn: Tensor, weights_np: Tensor, fold_n: Integers
+) -> tuple[Floats, Floats]:
+    """Return errors and distances of each cell without its fold; NaN for cells in no fold."""
+    error_np = np.full(tuple(weights_np.shape), np.nan)
+    gap_n = np.full(len(fold_n), np.nan)
+    for fold in np.unique(fold_n[fold_n >= 0]):
+        rows, others = np.flatnonzero(fold_n == fold), np.flatnonzero(fold_n != fold)
+        block = inverse_nn[rows][:, rows].double()
+        error_np[rows] = torch.linalg.solve(block, weights_np[rows]).numpy()
+        if len(others):
+            gap_n[rows] = 1.0 - kernel_nn[rows][:, others].amax(dim=1).numpy()
+    return error_np, gap_n
+
+
+def _distance(left_af: Tensor, right_bf: Tensor) -> Tensor:
+    """Return Euclidean distances."""
+    square_ab = left_af.square().sum(1)[:, None] + right_bf.square().sum(1)[None] - 2.0 * left_af @ right_bf.T
+    return square_ab.clamp(min=_COINCIDE).sqrt()

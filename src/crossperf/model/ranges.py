@@ -1,0 +1,141 @@
+"""Ranges that hold for applications never seen: how wrong the model was on those it was blind to.
+
+Every cell of a calibration was predicted by members that had not seen its application. The vectors of these
+errors, each divided by how hard its cell looked, are the distribution that new predictions are surrounded with:
+one mechanism for a range against any reference, for the chance to be fastest, and for the chance that one
+platform beats another.
+"""
+
+# N cells, D signs of difficulty, P platforms, B errors kept, L levels, G groups
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: Nominal levels at which the coverage on left-out groups is known.
+_LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
+_MOST_ERRORS = 1024
+_PENALTY = 10.0
+#: No cell counts as much easier or harder than the range of the calibration cells.
+_SCALE_RANGE = (0.02, 0.98)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Errors to surround a prediction with, and how to scale them to a cell."""
+
+    error_bp: Floats
+    sign_mean_d: Floats
+    sign_spread_d: Floats
+    weights_d: Floats
+    bias: float
+    scale_limits: Floats
+    coverage_l: Floats
+
+    @classmethod
+    def fit(
+        cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: NDArray[np.bool_], seed: int
+    ) -> Ranges:
+        """Learn from held-out errors.
+
+        Parameters
+        ----------
+        error_np
+            Truth minus prediction, in logarithms, each cell without its group.
+        signs_nd
+            What tells before the fact how hard a cell is.
+        groups_n
+            The application of each cell.
+        new_n
+            Cells whose whole application was left out: their errors are the distribution. The others, whose
+            workload alone was left out, help to learn how difficulty shows.
+        """
+        size_n = np.log(np.abs(error_np).mean(axis=1) + 1e-3)
+        mean_d, spread_d = signs_nd.mean(axis=0), np.maximum(signs_nd.std(axis=0), 1e-9)
+        standard_nd = (signs_nd - mean_d) / spread_d
+        bias = float(size_n.mean())
+        gram_dd = standard_nd.T @ standard_nd + _PENALTY * np.eye(signs_nd.shape[1])
+        weights_d = np.linalg.solve(gram_dd, standard_nd.T @ (size_n - bias))
+        log_scale_n = standard_nd @ weights_d + bias
+        limits = np.quantile(log_scale_n, _SCALE_RANGE)
+        scale_n = np.exp(np.clip(log_scale_n, *limits))
+        rows = np.flatnonzero(new_n) if new_n.any() else np.arange(len(new_n))
+        rng = np.random.default_rng(seed)
+        relative_np = error_np[rows] / scale_n[rows, None]
+        coverage_l = _left_out_coverage(relative_np, groups_n[rows], rng)
+        kept = _balanced(groups_n[rows], rng)
+        return cls(relative_np[kept], mean_d, spread_d, weights_d, bias, limits, coverage_l)
+
+    def scale(self, signs_nd: Floats) -> Floats:
+        """Return how large errors are expected to be for each cell, beside the calibration's."""
+        log_scale_n = (signs_nd - self.sign_mean_d) / self.sign_spread_d @ self.weights_d + self.bias
+        return np.asarray(np.exp(np.clip(log_scale_n, *self.scale_limits)))
+
+    def quantiles(self, level: float) -> Floats:
+        """Return low and high error (2 x P x P) of log(time on p / time on r), for a scale of 1.
+
+        The nominal level is chosen so that the ranges cover `level` of the cells of applications left out.
+        """
+        nominal = float(np.interp(level, *_increasing(self.coverage_l, _LEVELS)))
+        return _pair_quantiles(self.error_bp, nominal)
+
+    def draws(self, predicted_np: Floats, scale_n: Floats) -> Floats:
+        """Return log times that could be (N x B x P), each as likely as the others."""
+        return np.asarray(predicted_np[:, None, :] + scale_n[:, None, None] * self.error_bp)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name."""
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Ranges:
+        """Return the ranges that `state` described."""
+        return cls(**{**state, "bias": float(state["bias"])})
+
+
+def _pair_quantiles(error_bp: Floats, nominal: float) -> Floats:
+    difference_bpp = error_bp[:, :, None] - error_bp[:, None, :]
+    return np.asarray(np.quantile(difference_bpp, [(1 - nominal) / 2, (1 + nominal) / 2], axis=0))
+
+
+def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.Generator) -> Floats:
+    """Return the share of errors inside the ranges of each nominal level, made from the other groups."""
+    groups = np.unique(groups_n)
+    if len(groups) < 2:
+        return _LEVELS.copy()
+    platforms = relative_np.shape[1]
+    inside_l, count = np.zeros(len(_LEVELS)), 0
+    for group in rng.permutation(groups)[:40]:
+        own, others = np.flatnonzero(groups_n == group), np.flatnonzero(groups_n != group)
+        own, others = (rng.choice(r, min(len(r), most), replace=False) for r, most in ((own, 100), (others, 600)))
+        reference = rng.integers(platforms, size=len(own))
+        own_np = relative_np[own] - np.take_along_axis(relative_np[own], reference[:, None], axis=1)
+        differs_np = np.arange(platforms) != reference[:, None]
+        difference_bpp = relative_np[others][:, :, None] - relative_np[others][:, None, :]
+        shares = np.concatenate([(1 - _LEVELS) / 2, (1 + _LEVELS) / 2])
+        low_lpp, high_lpp = np.split(np.quantile(difference_bpp, shares, axis=0), 2)
+        low_lnp, high_lnp = low_lpp[:, :, reference].swapaxes(1, 2), high_lpp[:, :, reference].swapaxes(1, 2)
+        inside_lnp = (own_np >= low_lnp) & (own_np <= high_lnp)
+        weight = (groups_n == group).sum() / len(own)
+        inside_l += weight * (inside_lnp & differs_np).sum(axis=(1, 2))
+        count += weight * differs_np.sum()
+    return inside_l / max(count, 1)
+
+
+def _balanced(groups_n: Integers, rng: np.random.Generator) -> Integers:
+    """Return at most so many rows as are kept, drawn at random."""
+    rows = np.arange(len(groups_n))
+    return rows if len(rows) <= _MOST_ERRORS else np.sort(rng.choice(rows, _MOST_ERRORS, replace=False))
+
+
+def _increasing(x_l: Floats, y_l: Floats) -> tuple[Floats, Floats]:
+    """Return points whose x never falls, for interpolation."""
+    return np.maximum.accumulate(x_l + 1e-12 * np.arange(len(x_l))), y_l
