@@ -20,13 +20,14 @@ class Oracle(Predictor):
 
     name = "oracle"
     truth: dict[bytes, Floats]
+    width: int
     fits: list[tuple[Floats, Floats]]
 
     def _fit(self, features_nf: Floats, target_np: Floats, groups_n: Any, cpu_n: Any) -> None:
         self.fits.append((features_nf, target_np))
 
     def _predict(self, features_nf: Floats) -> Floats:
-        return np.stack([self.truth[row_f.tobytes()][: self.n_outputs_] for row_f in features_nf])
+        return np.stack([self.truth[row_f[: self.width].tobytes()][: self.n_outputs_] for row_f in features_nf])
 
     def _within_limits(self, predicted_np: Floats) -> Floats:
         return predicted_np
@@ -50,7 +51,8 @@ def oracle(data: Dataset) -> type[Oracle]:
     own_n = rest.log_time_wp[rest.workload_n, rest.source_n]
     truth_np = data.log_time_wp[rest.workload_n] - own_n[:, None]
     rows = zip(rest.features_nf, truth_np, strict=True)
-    return type("Oracle", (Oracle,), {"truth": {f.tobytes(): t for f, t in rows}, "fits": []})
+    facts = {"truth": {f.tobytes(): t for f, t in rows}, "width": rest.features_nf.shape[1], "fits": []}
+    return type("Oracle", (Oracle,), facts)
 
 
 def test_a_model_that_knows_the_truth_scores_one_where_it_is_retrained(data: Dataset, oracle: type[Oracle]) -> None:
@@ -77,7 +79,7 @@ def test_the_base_never_sees_the_new_platform_and_scratch_sees_it_for_as_many_wo
     assert not np.isnan(full[1]).any()
     assert len(scratch) == 2
     for features_nf, target_np in scratch:
-        np.testing.assert_array_equal(features_nf, base[0])
+        np.testing.assert_array_equal(features_nf, np.column_stack([base[0], np.zeros(len(base[0]))]))
         measured_n = ~np.isnan(target_np[:, -1])
         assert measured_n.sum() == 5 * 3
         np.testing.assert_array_equal(target_np[:, :-1], base[1])
@@ -86,7 +88,9 @@ def test_the_base_never_sees_the_new_platform_and_scratch_sees_it_for_as_many_wo
 def test_scored_workloads_are_never_among_the_training_ones(data: Dataset, oracle: type[Oracle]) -> None:
     transfer.transfer(data, {"oracle": oracle}, shots=(5,), n_folds=4, draws=1, left_out=[data.platforms[-1]])
     rest = data.without(data.platforms[-1])
-    seen = [{row_f.tobytes() for row_f in features_nf} for features_nf, _ in oracle.fits]
+    width = rest.features_nf.shape[1]
+    seen = [{row_f[:width].tobytes() for row_f in features_nf} for features_nf, _ in oracle.fits]
+    assert len(seen) == 3 * 4
     parts = dataset.folds(rest, "workload", 4, 0)
     for i, part in enumerate(parts):
         test = {row_f.tobytes() for row_f in rest.features_nf[part.test_n]}

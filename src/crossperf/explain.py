@@ -82,7 +82,7 @@ def explain(
     cells = combine(table)
     counters_nc, _ = match_counters(cells, saved.counters, table.path)
     source_n = np.array([saved.platforms.index(name) for name in cells.platform_n], dtype=np.int64)
-    features_nf = encode(counters_nc, cells.runtime_s_n, source_n, len(saved.platforms))[: len(predictions)]
+    features_nf = encode(counters_nc, cells.runtime_s_n, source_n, len(saved.sources))[: len(predictions)]
     targets = [platform or fastest_elsewhere(prediction) for prediction in predictions]
     attributions, doubts = _attributions(saved, features_nf, source_n, targets, samples, seed)
     found, more = _neighbours(saved, features_nf, source_n, neighbours)
@@ -109,7 +109,7 @@ def _attributions(
             "prediction is not told. Train the default model for that."
         )
         return [None] * len(features_nf), [note]
-    names = feature_names(saved.counters, saved.platforms)
+    names = feature_names(saved.counters, saved.sources)
     attributions: list[Attribution | None] = [
         attribute(
             saved.model,
@@ -124,7 +124,7 @@ def _attributions(
         )
         for i, target in enumerate(targets)
     ]
-    known_p = background_bf[:, -len(saved.platforms) :].any(axis=0)
+    known_p = background_bf[:, -len(saved.sources) :].any(axis=0)
     strange = [saved.platforms[p] for p in np.unique(source_n[: len(features_nf)]) if not known_p[p]]
     if not strange:
         return attributions, []

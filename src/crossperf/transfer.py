@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluate import Maker, Progress, makers_of
 from crossperf.files import write_json
 from crossperf.model import head
-from crossperf.model.base import Predictor
 
 FORMAT = 1
 Floats = NDArray[np.float64]
@@ -154,23 +153,30 @@ def _label(count: float) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """The data without a platform, what the workloads took on it, and the folds to score."""
+    """A platform that counts as new, the data without it, what the workloads took on it, and the folds to score."""
 
+    whole: Dataset
+    platform: int
     data: Dataset
     log_time_w: Floats
     folds: list[Fold]
 
     @classmethod
-    def of(cls, data: Dataset, platform: str, n_folds: int, seed: int, scored_folds: int | None) -> _Part:
-        rest = data.without(platform)
-        log_time_w = data.log_time_wp[:, data.platforms.index(platform)]
-        return cls(rest, log_time_w, folds(rest, "workload", n_folds, seed)[:scored_folds])
+    def of(cls, whole: Dataset, platform: str, n_folds: int, seed: int, scored_folds: int | None) -> _Part:
+        number = whole.platforms.index(platform)
+        rest = whole.without(platform)
+        parts = folds(rest, "workload", n_folds, seed)[:scored_folds]
+        return cls(whole, number, rest, whole.log_time_wp[:, number], parts)
 
     @property
     def target_n(self) -> Floats:
         """log(time on the new platform / time on the source) of each cell."""
         own_n = self.data.log_time_wp[self.data.workload_n, self.data.source_n]
         return np.asarray(self.log_time_w[self.data.workload_n] - own_n)
+
+    def cells(self, rows_n: Integers) -> Dataset:
+        """Return these cells of the data without the platform as the whole data has them."""
+        return self.whole.take(np.flatnonzero(self.whole.source_n != self.platform)[rows_n])
 
     def measured(self, fold: Fold) -> Integers:
         """Return the training workloads that ran on the new platform."""
@@ -246,13 +252,11 @@ class _Task:
 
     def _retrained(self, measured_w: Integers) -> Score:
         """Return the score of the model trained on all platforms, with these workloads measured on the new one."""
-        train = self.part.data.take(self.fold.train_n)
-        column_n = np.where(np.isin(train.workload_n, measured_w), self.part.target_n[self.fold.train_n], np.nan)
-        target_np = np.column_stack([train.log_relative_time_np, column_n])
-        fitted: Predictor = self.maker().fit(
-            train.features_nf, target_np, groups=train.groups_n("workload"), cpu=train.cpu_n
-        )
-        return self._score(fitted.predict(self._test.features_nf))
+        new, log_time_wp = self.part.platform, self.part.whole.log_time_wp.copy()
+        log_time_wp[np.delete(np.arange(len(log_time_wp)), measured_w), new] = np.nan
+        fitted = self.maker().learn(replace(self.part.cells(self.fold.train_n), log_time_wp=log_time_wp))
+        predicted_np = fitted.predict(self.part.cells(self.fold.test_n).features_nf)
+        return self._score(np.column_stack([np.delete(predicted_np, new, axis=1), predicted_np[:, new]]))
 
     def _score(self, predicted_np: Floats) -> Score:
         """Return log typical factors of the new platform's column, relative to the source, and of the whole vector."""

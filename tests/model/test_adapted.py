@@ -11,10 +11,12 @@ import pytest
 from crossperf import dataset, model, toy
 from crossperf.dataset import Dataset
 from crossperf.errors import SettingsError
+from crossperf.explain import explain
 from crossperf.model import Saved
 from crossperf.model.adapted import Adapted
 from crossperf.model.head import Head, Known, log_prior_g, suggest
 from tests.model.conftest import QUICK
+from tests.test_explain import Remembering
 
 NEW = "gpu-5"
 NOTHING = np.empty(0, np.int64)
@@ -140,6 +142,21 @@ def test_the_columns_of_the_base_model_stay_bit_for_bit_and_loading_changes_noth
     assert loaded.sources == data.platforms
     assert loaded.model.summary_ == twice.summary_
     assert [added["platform"] for added in twice.summary_["added"]] == ["one", "two"]
+
+
+def test_an_added_platform_is_explained_with_what_the_base_model_remembers(data: Dataset) -> None:
+    base = Remembering().learn(data).remember(data)
+    shots = np.array([0, 11, 22, 33])
+    grown = Adapted.added(base, Head.fit(known_of(data), shots, data.log_time_wp[shots, 0] + 0.5), NEW)
+    log_time_wp = np.column_stack([data.log_time_wp, np.full(len(data.workloads), np.nan)])
+    about = (grown, data.counters, (*data.platforms, NEW), (*data.platform_classes, "gpu"), {}, {})
+    runs = toy.make_table(apps=1, inputs=1, platforms=5, repeats=1, seed=9)
+    answer = explain(Saved(*about, data.workloads, log_time_wp), runs, NEW, samples=4)
+    assert answer.notes == ()
+    for one in answer.explanations:
+        assert one.attribution is not None
+        assert one.neighbours[0].relative_time[NEW] is None
+    assert not hasattr(Adapted.added(model.make("ridge").learn(data), grown.heads_[0], NEW), "latent")
 
 
 def test_an_adapted_model_is_not_trained(data: Dataset) -> None:
