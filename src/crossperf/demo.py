@@ -11,13 +11,13 @@ import polars as pl
 from crossperf import dataset, show, testbed
 from crossperf.errors import CrossperfError
 from crossperf.evaluate import Progress, evaluate
-from crossperf.model import make
+from crossperf.model import DEFAULT, make
 from crossperf.model.store import Saved, save
 from crossperf.predict import predict
 from crossperf.runs.summary import info
 from crossperf.runs.table import from_frame, read
 
-MODELS = ("vae-dnn", "random-forest")
+MODELS = ("crossperf", "vae-dnn", "random-forest")
 _HELD_OUT = {
     "row": "cells drawn at random, as in the paper",
     "workload": "inputs it has never seen",
@@ -58,9 +58,9 @@ def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextMa
         result.write(json_path)
 
     step("Train on all of these runs.", f"train {table_path} -o {model_path} --seed {seed} --overwrite")
-    with progress_bar("training vae-dnn") as progress:
+    with progress_bar(f"training {DEFAULT}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
-        saved = Saved.of(make("vae-dnn", seed=seed).learn(data), data)
+        saved = Saved.of(make(DEFAULT, seed=seed).learn(data), data)
     save(saved, model_path, overwrite=True)
     show.training(saved.model, data)
 

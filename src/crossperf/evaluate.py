@@ -27,6 +27,11 @@ Progress = Callable[[str, int, int], None]
 #: A model by name: made anew, with the same settings, for every fold.
 Maker = Callable[[], Predictor]
 
+#: The level of the ranges that are checked, and the words for how familiar a run looks.
+LEVEL = 0.8
+WORDS = ("familiar", "unusual", "unknown")
+#: Cells whose errors are drawn at a time.
+_AT_ONCE = 256
 #: Below this many applications, folds by application say little.
 _FEW_APPS = 10
 _DOMINANT_ORDER = 0.5
@@ -67,7 +72,7 @@ class Evaluation:
 
 def evaluate(
     data: Dataset,
-    models: Sequence[str] | Mapping[str, Maker] = ("vae-dnn", "random-forest"),
+    models: Sequence[str] | Mapping[str, Maker] = ("crossperf", "random-forest"),
     *,
     split: Split = "workload",
     n_folds: int = 5,
@@ -156,7 +161,39 @@ def score_fold(predictor: Predictor, data: Dataset, part: Fold, split: Split, or
     predicted_np = predictor.predict(data.features_nf[part.test_n])
     predicted = time.perf_counter()
     scores = metrics.score(data.log_relative_time_np[part.test_n], predicted_np, order)
-    return {**scores, "fit_s": fitted - start, "predict_s": predicted - fitted}
+    timed = {**scores, "fit_s": fitted - start, "predict_s": predicted - fitted}
+    return {**timed, **trust(predictor, data.take(part.test_n))} if hasattr(predictor, "forecast") else timed
+
+
+def trust(predictor: Any, data: Dataset, level: float = LEVEL) -> Scores:
+    """Return how often a model's ranges hold, how wide they are, and how far off it is by how familiar a run looks.
+
+    ``coverage`` counts log(time on p / time on the source) of every other platform; ``range_factor`` is the typical
+    factor from the middle of a range to its ends; ``factor_familiar`` and the like are typical factors of the runs
+    that the word was given to, and ``share_familiar`` and the like how many those are.
+    """
+    truth_np, predicted, inside, width, words = data.log_relative_time_np, [], [], [], []
+    for start in range(0, len(data), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        forecast = predictor.forecast(data.features_nf[rows])
+        low_np, high_np = forecast.between(level, data.source_n[rows])
+        known_np = ~np.isnan(truth_np[rows]) & (np.arange(truth_np.shape[1]) != data.source_n[rows, None])
+        inside.append(((low_np <= truth_np[rows]) & (truth_np[rows] <= high_np))[known_np])
+        width.append((high_np - low_np)[known_np] / 2)
+        predicted.append(forecast.log_relative_np)
+        words += forecast.oddness.words
+    truth_np, predicted_np = metrics.to_fastest(truth_np, np.concatenate(predicted))
+    figures: Scores = {
+        "coverage": float(np.concatenate(inside).mean()),
+        "range_factor": float(np.exp(np.concatenate(width).mean())),
+    }
+    for word in WORDS:
+        rows_n = np.flatnonzero(np.array(words) == word)
+        figures[f"share_{word}"] = len(rows_n) / len(words)
+        figures[f"factor_{word}"] = (
+            metrics.typical_factor(truth_np[rows_n], predicted_np[rows_n]) if len(rows_n) else None
+        )
+    return figures
 
 
 def average(scores: Sequence[Scores]) -> Scores:

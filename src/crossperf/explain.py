@@ -73,7 +73,7 @@ def explain(
     """
     if platform is not None and platform not in saved.platforms:
         raise PredictError(
-            f"--explain: found {platform!r}{did_you_mean(platform, saved.platforms)}, expected one of the model's "
+            f"--explain-platform: found {platform!r}{did_you_mean(platform, saved.platforms)}, expected one of the model's "
             f"platforms: {some_of(saved.platforms, 20)}.",
             platform=platform,
         )

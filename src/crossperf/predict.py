@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.dataset import Cells, Source, combine, encode, open_table
+from crossperf.dataset import Cells, Source, combine, encode, feature_names, open_table
 from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.model.store import Saved
-from crossperf.records import Prediction
+from crossperf.records import Familiarity, Prediction
+
+if TYPE_CHECKING:
+    from crossperf.model.ranges import Forecast
 
 Floats = NDArray[np.float64]
 
@@ -26,14 +30,24 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
-def predict(saved: Saved, source: Source, *, relative_to: str = "source") -> Answer:
+#: Cells whose errors are drawn at a time.
+_CHUNK = 256
+#: Counters named as the reason for a run's being unusual.
+_REASONS = 3
+
+
+def predict(saved: Saved, source: Source, *, relative_to: str = "source", level: float = 0.8) -> Answer:
     """Return the relative times of every cell of a table on every platform that the model knows.
 
     Parameters
     ----------
     relative_to
         ``source`` (where the run was measured), ``fastest`` (the fastest predicted), or a platform's name.
+    level
+        How often the ranges should hold the truth, for applications that the model has never seen.
     """
+    if not 0.0 < level < 1.0:
+        raise PredictError(f"--level: found {level:g}, expected a share between 0 and 1, such as 0.8.", level=level)
     if relative_to not in ("source", "fastest", *saved.platforms):
         raise PredictError(
             f"--relative-to: found {relative_to!r}{did_you_mean(relative_to, saved.platforms)}, expected 'source', "
@@ -50,21 +64,77 @@ def predict(saved: Saved, source: Source, *, relative_to: str = "source") -> Ans
         notes.append(f"{table.n_failed:,} failed runs of {table.path} were left out.")
     source_n = np.array([saved.platforms.index(name) for name in cells.platform_n], dtype=np.int64)
     features_nf = encode(counters_nc, cells.runtime_s_n, source_n, len(saved.sources))
-    log_relative_np = relative_to_source(saved.model.predict(features_nf), source_n)
+    chunks = range(0, len(cells), _CHUNK)
+    log_relative_np: list[Floats] = []
+    told: list[dict[str, Any]] = []
+    for rows in (slice(start, start + _CHUNK) for start in chunks):
+        if not hasattr(saved.model, "forecast"):
+            log_relative_np.append(saved.model.predict(features_nf[rows]))
+            told += [{}] * len(log_relative_np[-1])
+            continue
+        forecast = saved.model.forecast(features_nf[rows])
+        log_relative_np.append(forecast.log_relative_np)
+        told += _told(forecast, source_n[rows], saved, relative_to, level)
+    if not hasattr(saved.model, "forecast"):
+        notes.append(f"the model '{saved.model.name}' gives no ranges and no familiarity; 'crossperf' does.")
+    return Answer(
+        tuple(_predictions(np.concatenate(log_relative_np), told, cells, source_n, saved, relative_to)), tuple(notes)
+    )
+
+
+def _predictions(
+    predicted_np: Floats,
+    told: Sequence[dict[str, Any]],
+    cells: Cells,
+    source_n: NDArray[np.int64],
+    saved: Saved,
+    relative_to: str,
+) -> Iterator[Prediction]:
+    log_relative_np = relative_to_source(predicted_np, source_n)
     seconds_np = np.exp(log_relative_np) * cells.runtime_s_n[:, None]
-    relative_np = np.exp(log_relative_np - _log_reference(log_relative_np, saved.platforms, relative_to))
-    predictions = tuple(
-        Prediction(
+    reference_n = _reference(log_relative_np, source_n, saved.platforms, relative_to)
+    relative_np = np.exp(log_relative_np - np.take_along_axis(log_relative_np, reference_n[:, None], axis=1))
+    for i, (relative_p, seconds_p) in enumerate(zip(relative_np.tolist(), seconds_np.tolist(), strict=True)):
+        yield Prediction(
             cells.app_n[i],
             cells.input_n[i],
             cells.platform_n[i],
             relative_to,
             dict(zip(saved.platforms, relative_p, strict=True)),
             {} if np.isnan(cells.runtime_s_n[i]) else dict(zip(saved.platforms, seconds_p, strict=True)),
+            **told[i],
         )
-        for i, (relative_p, seconds_p) in enumerate(zip(relative_np.tolist(), seconds_np.tolist(), strict=True))
-    )
-    return Answer(predictions, tuple(notes))
+
+
+def _told(
+    forecast: Forecast, source_n: NDArray[np.int64], saved: Saved, relative_to: str, level: float
+) -> list[dict[str, Any]]:
+    """Return what a prediction says beside its times: ranges, chances and familiarity, by the fields of the record."""
+    reference_n = _reference(forecast.log_relative_np, source_n, saved.platforms, relative_to)
+    low_np, high_np = forecast.between(level, reference_n)
+    fastest_np, faster_npp = forecast.chance_fastest(), forecast.chance_faster()
+    names = saved.platforms
+    features = feature_names(saved.counters, saved.sources)
+    told = []
+    for i, word in enumerate(forecast.oddness.words):
+        odd_f = forecast.oddness.by_feature_nf[i, : len(saved.counters) + 1]
+        because = [] if word == "familiar" else np.argsort(-odd_f)[:_REASONS].tolist()
+        told.append(
+            {
+                "level": level,
+                "low": dict(zip(names, np.exp(low_np[i]).tolist(), strict=True)),
+                "high": dict(zip(names, np.exp(high_np[i]).tolist(), strict=True)),
+                "chance_fastest": dict(zip(names, fastest_np[i].tolist(), strict=True)),
+                "chance_faster": {
+                    name: dict(zip(names, chances, strict=True))
+                    for name, chances in zip(names, faster_npp[i].tolist(), strict=True)
+                },
+                "familiarity": Familiarity(
+                    word, float(forecast.oddness.score_n[i]), tuple(features[f] for f in because)
+                ),
+            }
+        )
+    return told
 
 
 def relative_to_source(log_relative_np: Floats, source_n: NDArray[np.int64]) -> Floats:
@@ -117,10 +187,12 @@ def _refuse_unknown_platforms(cells: Cells, saved: Saved, where: str) -> None:
         )
 
 
-def _log_reference(log_relative_np: Floats, platforms: Sequence[str], relative_to: str) -> Floats:
-    """Return the log time of each cell's reference, itself relative to the source platform."""
+def _reference(
+    log_relative_np: Floats, source_n: NDArray[np.int64], platforms: Sequence[str], relative_to: str
+) -> NDArray[np.int64]:
+    """Return the number of each cell's reference platform."""
     if relative_to == "source":
-        return np.zeros((len(log_relative_np), 1))
+        return source_n
     if relative_to == "fastest":
-        return np.asarray(log_relative_np.min(axis=1, keepdims=True))
-    return log_relative_np[:, [platforms.index(relative_to)]]
+        return np.asarray(log_relative_np.argmin(axis=1))
+    return np.full(len(log_relative_np), platforms.index(relative_to))

@@ -56,11 +56,35 @@ COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Run) if f.name not in ("
 
 
 @dataclass(frozen=True)
+class Familiarity:
+    """How much a run looks like what a model has learned from.
+
+    ``word`` is ``familiar``, ``unusual`` or ``unknown``; ``score`` is 1 at the edge of what is ordinary and grows with
+    how odd the run is; `because` names the counters that make it so, the oddest first.
+    """
+
+    word: str
+    score: float
+    because: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the familiarity as JSON's own types."""
+        return {"word": self.word, "score": self.score, "because": list(self.because)}
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Familiarity:
+        """Return the familiarity that `to_json` wrote."""
+        return cls(facts["word"], facts["score"], tuple(facts["because"]))
+
+
+@dataclass(frozen=True)
 class Prediction:
     """The relative times of one workload on every platform a model knows, seen from one run.
 
     ``relative_time[p]`` is time on p over time on the reference, so 2.0 is twice as slow. `seconds` is
-    empty where the run brought no runtime to scale by.
+    empty where the run brought no runtime to scale by. ``low[p]`` to ``high[p]`` is the range that holds the truth
+    with probability `level`, ``chance_fastest[p]`` how likely p is the fastest, and ``chance_faster[p][q]`` how
+    likely p beats q; all are empty, and `familiarity` is ``None``, where the model gives none.
     """
 
     app: str
@@ -70,6 +94,12 @@ class Prediction:
     relative_time: Mapping[str, float]
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    level: float | None = None
+    low: Mapping[str, float] = field(default_factory=dict)
+    high: Mapping[str, float] = field(default_factory=dict)
+    chance_fastest: Mapping[str, float] = field(default_factory=dict)
+    chance_faster: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    familiarity: Familiarity | None = None
 
     @property
     def fastest(self) -> str:
@@ -87,6 +117,12 @@ class Prediction:
             "relative_time": dict(self.relative_time),
             "seconds": dict(self.seconds),
             "notes": list(self.notes),
+            "level": self.level,
+            "low": dict(self.low),
+            "high": dict(self.high),
+            "chance_fastest": dict(self.chance_fastest),
+            "chance_faster": {name: dict(chances) for name, chances in self.chance_faster.items()},
+            "familiarity": self.familiarity and self.familiarity.to_json(),
         }
 
     @classmethod
@@ -100,4 +136,10 @@ class Prediction:
             dict(facts["relative_time"]),
             dict(facts.get("seconds", {})),
             tuple(facts.get("notes", ())),
+            facts.get("level"),
+            dict(facts.get("low", {})),
+            dict(facts.get("high", {})),
+            dict(facts.get("chance_fastest", {})),
+            {name: dict(chances) for name, chances in facts.get("chance_faster", {}).items()},
+            Familiarity.from_json(familiar) if (familiar := facts.get("familiarity")) else None,
         )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crossperf.model.neighbours import Neighbour
     from crossperf.model.shapley import Attribution
     from crossperf.predict import Answer
+    from crossperf.records import Prediction
     from crossperf.transfer import Transfer
 
 #: A prediction of many runs shows these first ones; all are in the JSON file.
@@ -71,6 +72,8 @@ def evaluation(result: Evaluation) -> None:
     out.print(table)
     for name, scores in result.models.items():
         out.print(f"{name} {_meaning(scores)}")
+        if scores.get("coverage") is not None:
+            out.print(f"{name} {_trust(scores)}")
     constant = result.constant
     always = f"always taking {constant['fastest']}: right for {constant['fastest_share']:.0%} of the workloads"
     if constant["order_share"] is not None:
@@ -95,6 +98,18 @@ def _meaning(scores: dict[str, Any]) -> str:
         f"is off by a factor of {scores['typical_factor']:.2f} typically; picks the fastest platform for "
         f"{scores['top1']:.0%} of the cells and loses {scores['slowdown'] - 1:.1%} of the time by its picks; "
         f"gets the whole order right for {scores['same_order']:.0%}"
+    )
+
+
+def _trust(scores: dict[str, Any]) -> str:
+    by_word = ", ".join(
+        f"{scores[f'factor_{word}']:.2f} where it says '{word}' ({scores[f'share_{word}']:.0%})"
+        for word in ("familiar", "unusual", "unknown")
+        if scores[f"factor_{word}"] is not None
+    )
+    return (
+        f"gives ranges for 80 % that held {scores['coverage']:.1%} of the times, a factor of "
+        f"{scores['range_factor']:.2f} to either side; it is off by {by_word}"
     )
 
 
@@ -128,19 +143,29 @@ def predictions(answer: Answer) -> None:
     )
     for column in table.columns[3:]:
         column.justify = "right"
+    ranged = bool(answer.predictions[0].low)
+    if ranged:
+        table.add_column("looks")
     for prediction in answer.predictions[:_SHOWN]:
         cells = [_answer_cell(prediction, name) for name in platforms]
-        table.add_row(*map(escape, (prediction.app, prediction.input, prediction.source)), *cells)
+        looks = [prediction.familiarity.word] if prediction.familiarity else []
+        table.add_row(*map(escape, (prediction.app, prediction.input, prediction.source)), *cells, *looks)
     out = console()
     out.print(table)
+    for prediction in answer.predictions[:_SHOWN] if ranged else ():
+        out.print(escape(_chances(prediction)))
     if len(answer.predictions) > _SHOWN:
         out.print(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
 
 
 def _answer_cell(prediction: Any, platform: str) -> str:
     text = f"{prediction.relative_time[platform]:,.2f}x"
+    low, high = (side.get(platform) for side in (prediction.low, prediction.high))
+    if low is not None and high is not None and high > low:
+        text += f" [{low:,.2f} to {high:,.2f}]"
     if platform in prediction.seconds:
         text += f" ({prediction.seconds[platform]:,.3g} s)"
+    text = escape(text)
     return f"[bold]{text}*[/bold]" if platform == prediction.fastest else text
 
 
@@ -243,6 +268,17 @@ def suggestions(found: list[Suggestion]) -> None:
     out = console()
     out.print(table)
     out.print("takes away: the share of what is still unknown, as variance over all known workloads")
+
+
+def _chances(prediction: Prediction) -> str:
+    """Return what is likely to be fastest, and what is odd about the run, in a sentence."""
+    likely = sorted(prediction.chance_fastest.items(), key=lambda item: -item[1])[:3]
+    chances = ", ".join(f"{name} {chance:.0%}" for name, chance in likely if chance >= 0.005)
+    text = f"{prediction.app} {prediction.input}: fastest is {chances}; ranges hold {prediction.level:.0%} of the time"
+    looks = prediction.familiarity
+    if looks and looks.because:
+        text += f"; this run looks {looks.word} to the model ({', '.join(looks.because)})"
+    return text
 
 
 def info(facts: dict[str, Any]) -> None:

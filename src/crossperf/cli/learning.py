@@ -27,8 +27,13 @@ from crossperf.errors import CrossperfError, SettingsError
 if TYPE_CHECKING:
     from crossperf.dataset import Dataset
     from crossperf.evaluate import Evaluation
+    from crossperf.explain import Explanations
     from crossperf.model.base import Predictor
+    from crossperf.model.store import Saved
     from crossperf.predict import Answer
+
+#: Runs of a table that are explained: each takes a second or so.
+_EXPLAINED = 5
 
 
 @click.command()
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--split", type=click.Choice(["row", "workload", "app", "platform"]), default="workload", show_default=True
 )
-@click.option("--models", default="vae-dnn,random-forest", show_default=True, help="Models to compare: a,b,c.")
+@click.option("--models", default="crossperf,random-forest", show_default=True, help="Models to compare: a,b,c.")
 @click.option("--folds", default=5, show_default=True, help="Number of folds.")
 @click.option("--scored-folds", type=int, help="Score the first so many folds only; 1 of 5 is an 80-20 split.")
 @SEED
@@ -64,7 +69,7 @@ def evaluate(
 
     chosen_models = names(models)
     if not chosen_models:
-        raise SettingsError(f"--models: found {models!r}, expected names of models, such as vae-dnn,ridge.")
+        raise SettingsError(f"--models: found {models!r}, expected names of models, such as crossperf,ridge.")
     counts = shots_of(shots, split)
     data = dataset.build(table, platforms=names(platforms))
     makers = evaluate.ablation(seed) if ablation else chosen_models
@@ -91,7 +96,7 @@ def evaluate(
 @click.command()
 @TABLE
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The model folder to make.")
-@click.option("--model", "model_name", default="vae-dnn", show_default=True, help="Which model to train.")
+@click.option("--model", "model_name", default="crossperf", show_default=True, help="Which model to train.")
 @SEED
 @PLATFORMS
 @SETTINGS
@@ -127,22 +132,55 @@ def train(
 @click.argument("model_folder", metavar="MODEL", type=click.Path(path_type=Path))
 @TABLE
 @click.option("--relative-to", default="source", show_default=True, help="source, fastest, or a platform.")
+@click.option("--level", default=0.8, show_default=True, help="How often the ranges should hold the truth.")
+@click.option(
+    "--explain", is_flag=True, help="Show which counters pushed a prediction, and the nearest known workloads."
+)
+@click.option("--explain-platform", metavar="PLATFORM", help="Explain this platform instead of the fastest predicted.")
+@SEED
 @JSON
-def predict(model_folder: Path, table: Path, relative_to: str, json_file: Path | None) -> None:
+def predict(
+    model_folder: Path,
+    table: Path,
+    relative_to: str,
+    level: float,
+    explain: bool,
+    explain_platform: str | None,
+    seed: int,
+    json_file: Path | None,
+) -> None:
     """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
     from crossperf import show
     from crossperf.files import write_json
     from crossperf.model import store
     from crossperf.predict import predict
 
-    answer: Answer = predict(store.load(model_folder), table, relative_to=relative_to)
+    saved = store.load(model_folder)
+    answer: Answer = predict(saved, table, relative_to=relative_to, level=level)
     show.predictions(answer)
-    for note in answer.notes:
+    notes = list(answer.notes)
+    reasons = explain_runs(saved, table, explain_platform, seed) if explain or explain_platform else None
+    if reasons:
+        notes += [note for note in reasons.notes if note not in notes]
+    for note in notes:
         say(f"note: {note}")
     if json_file:
-        predictions = [prediction.to_json() for prediction in answer.predictions]
-        write_json(json_file, {"format": 1, "notes": list(answer.notes), "predictions": predictions})
+        facts = {"format": 1, "notes": notes, "predictions": [one.to_json() for one in answer.predictions]}
+        if reasons:
+            facts["explanations"] = [one.to_json() for one in reasons.explanations]
+        write_json(json_file, facts)
         wrote(json_file)
+
+
+def explain_runs(saved: Saved, table: Path, platform: str | None, seed: int) -> Explanations:
+    """Return and show why the first runs of a table are predicted as they are."""
+    from crossperf import show
+    from crossperf.explain import explain
+
+    reasons = explain(saved, table, platform=platform, limit=_EXPLAINED, seed=seed)
+    for reason in reasons.explanations:
+        show.explanation(reason)
+    return reasons
 
 
 @click.command()

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from crossperf import model as models
 from crossperf.errors import SettingsError
 from crossperf.model.base import Floats, Predictor, State
 from crossperf.model.head import Head
+from crossperf.model.ranges import Forecast
 
 _BASE = "adapted."
 #: What an explanation asks a model for, and the base model may have.
@@ -88,6 +90,24 @@ class Adapted(Predictor):
         features_nf = np.asarray(X, np.float64)
         return np.column_stack([base_np, *(head.predict(features_nf, base_np) for head in self.heads_)])
 
+    @property
+    def forecast(self) -> Callable[[ArrayLike], Forecast]:
+        """The base model's forecast with the platforms added; models without one have none here."""
+        of_base: Callable[[ArrayLike], Forecast] = self.base_.forecast
+
+        def forecast(X: ArrayLike) -> Forecast:
+            known = of_base(X)
+            features_nf = np.asarray(X, np.float64)
+            columns = [head.predict(features_nf, known.log_relative_np) for head in self.heads_]
+            errors = [_head_errors(head, features_nf, known) for head in self.heads_]
+            return replace(
+                known,
+                log_relative_np=np.column_stack([known.log_relative_np, *columns]),
+                error_nbp=np.concatenate([known.error_nbp, *errors], axis=2),
+            )
+
+        return forecast
+
     def _get_state(self) -> State:
         state: State = {f"{_BASE}base.{name}": array for name, array in self.base_.get_state().items()}
         for i, head in enumerate(self.heads_):
@@ -106,6 +126,24 @@ class Adapted(Predictor):
 
     def _predict(self, features_nf: Floats) -> Floats:
         return self.predict(features_nf)
+
+
+def _head_errors(head: Head, features_nf: Floats, known: Forecast) -> Floats:
+    """Return the errors of an added platform (N x B x 1): the base model's, as the head passes them on, and its own.
+
+    The head's own are those of the workloads it was made from, each left out, dealt out in turn.
+    """
+    step = 1e-3
+    there_n = head.predict(features_nf, known.log_relative_np)
+    slope_np = np.stack(
+        [
+            (head.predict(features_nf, known.log_relative_np + step * unit_p) - there_n) / step
+            for unit_p in np.eye(known.log_relative_np.shape[1])
+        ],
+        axis=1,
+    )
+    passed_nb = np.einsum("nbp,np->nb", known.error_nbp, slope_np)
+    return np.asarray(passed_nb + np.resize(head.left_out_k, passed_nb.shape[1]))[:, :, None]
 
 
 def _below(state: State, prefix: str) -> State:

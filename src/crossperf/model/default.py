@@ -13,23 +13,23 @@ calibrates the ranges.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.utils.validation import check_is_fitted
 
 from crossperf.dataset import Dataset, Split
 from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Floats, Predictor, State, fill_targets
 from crossperf.model.encoding import Encoder
 from crossperf.model.forest import Forest
-from crossperf.model.ranges import Ranges
+from crossperf.model.ranges import Forecast, Ranges
 
 try:
     from crossperf.model.ensemble import Ensemble, Plan
-    from crossperf.model.familiarity import Familiarity, Oddness
+    from crossperf.model.familiarity import Familiarity
     from crossperf.model.kernel import Kernel
 except ImportError as error:
     raise MissingDependencyError("The model 'crossperf' needs PyTorch: pip install 'crossperf[torch]'") from error
@@ -50,15 +50,6 @@ _LEVEL_WEIGHT = 1e-3
 _BACKGROUND_EACH, _BACKGROUND_ALL = 24, 512
 _MOST_PATTERNS = 64
 _CHUNK = 2048
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """Log relative times, how wide errors are expected to be, and how familiar each run looks."""
-
-    log_relative_np: Floats
-    scale_n: Floats
-    oddness: Oddness
 
 
 class Crossperf(Predictor):
@@ -190,9 +181,7 @@ class Crossperf(Predictor):
             folds.append(np.where((fold_n < members) & (len(np.unique(fold_n)) > 1), fold_n, -1))
         return np.stack(folds)
 
-    def _fit_trees(
-        self, log_ne: Floats, contrast_np: Floats, level_n: Floats, blind_mn: Mask
-    ) -> Floats:
+    def _fit_trees(self, log_ne: Floats, contrast_np: Floats, level_n: Floats, blind_mn: Mask) -> Floats:
         """Grow the trees on all cells, and a few for each member on what it sees; return what those say blindly."""
         target_np = np.column_stack([contrast_np, _LEVEL_WEIGHT * level_n])
 
@@ -214,7 +203,8 @@ class Crossperf(Predictor):
         for count in self._counts():
             blind, said = blind_mn[start : start + count], said_mnp[start : start + count]
             picked = np.where(blind[:, :, None], said, 0.0).sum(axis=0)
-            picked_rnp.append(np.where(blind.any(axis=0)[:, None], picked, np.nan))
+            one_n = np.asarray(blind.any(axis=0))
+            picked_rnp.append(np.where(one_n[:, None], picked, np.nan))
             start += count
         return np.stack(picked_rnp)
 
@@ -254,9 +244,7 @@ class Crossperf(Predictor):
         """Keep what answers are explained with, and which counters each source offers."""
         flags_nf = features_nf[:, self.flag_f_]
         pattern_n = np.unique(flags_nf, axis=0, return_inverse=True)[1].ravel()
-        drawn = [
-            rng.permutation(np.flatnonzero(pattern_n == p))[:_BACKGROUND_EACH] for p in range(pattern_n.max() + 1)
-        ]
+        drawn = [rng.permutation(np.flatnonzero(pattern_n == p))[:_BACKGROUND_EACH] for p in range(pattern_n.max() + 1)]
         rows = rng.permutation(np.concatenate(drawn))[:_BACKGROUND_ALL]
         self.background_bf_ = features_nf[np.sort(rows)]
         self.training_workload_n_ = groups_n[self.familiarity_.row_b]
@@ -329,13 +317,16 @@ class Crossperf(Predictor):
         return np.concatenate(parts), np.concatenate(gaps)
 
     def forecast(self, X: ArrayLike) -> Forecast:
-        """Return predictions with how far to trust them."""
+        """Return predictions with the errors they may have; ask for some hundred cells at a time."""
+        check_is_fitted(self, "limits_2p_")
         features_nf = np.asarray(X, np.float64)
         predicted_np, gap_n = self._ask(features_nf)
         standard_nf = self.encoder_(self._with_rates(features_nf))[:, : features_nf.shape[1]]
+        scale_n = self.ranges_.scale(self._signs(features_nf, gap_n))
         return Forecast(
             self._within_limits(predicted_np),
-            self.ranges_.scale(self._signs(features_nf, gap_n)),
+            self.ranges_.errors(scale_n),
+            self.ranges_,
             self.familiarity_.oddness(standard_nf),
         )
 
@@ -355,7 +346,7 @@ class Crossperf(Predictor):
         return Plan(width=self.width, steps=self.steps)
 
     def _get_state(self) -> State:
-        parts = {
+        parts: dict[str, Any] = {
             "forest": self.forest_,
             "ensemble": self.ensemble_,
             "kernel": self.kernel_,
@@ -380,7 +371,14 @@ class Crossperf(Predictor):
 
         self.encoder_ = Encoder.from_state(state)
         self.runtime_column_ = int(state["runtime_column"])
-        for name in ("flag_f", "gap_near_far", "weights_near_far_23", "background_bf", "training_workload_n", "patterns_tf"):
+        for name in (
+            "flag_f",
+            "gap_near_far",
+            "weights_near_far_23",
+            "background_bf",
+            "training_workload_n",
+            "patterns_tf",
+        ):
             setattr(self, f"{name}_", state[name])
         self.forest_ = Forest.from_state(part("forest"))
         self.ensemble_ = Ensemble.from_state(part("ensemble"), self._plan(), device=self.device)
@@ -403,7 +401,7 @@ def _weights(said_3np: Floats, truth_np: Floats) -> Floats:
     """Return the weights of networks, trees and process from how far each was off where it was blind."""
     there_n = ~np.isnan(said_3np).any(axis=(0, 2))
     if not there_n.any():
-        return _WEIGHTS / _WEIGHTS.sum()
+        return np.asarray(_WEIGHTS / _WEIGHTS.sum())
     error_3 = np.abs(said_3np[:, there_n] - truth_np[there_n]).mean(axis=(1, 2))
     weights_3 = _WEIGHTS * ((error_3.min() + 1e-9) / (error_3 + 1e-9)) ** _POWER
     return np.asarray(weights_3 / weights_3.sum())

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Members(nn.Module):
     def __init__(self, members: int, inputs: int, outputs: int, plan: Plan) -> None:
         super().__init__()
         sizes = [inputs, *[plan.width] * plan.depth, outputs]
-        pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+        pairs = list(pairwise(sizes))
         gains = [2.0] * plan.depth + [1.0]
         # Drawing fresh masks took a quarter of a step: windows into one pool of random rows do as well.
         self.pool = torch.empty(0)
@@ -68,7 +69,7 @@ class Members(nn.Module):
 
     def forward(self, x_ni: Tensor) -> Tensor:
         """Return the answers of all members, M x N x P."""
-        hidden = torch.matmul(x_ni, self.weights[0]) + self.biases[0]
+        hidden: Tensor = torch.matmul(x_ni, self.weights[0]) + self.biases[0]
         for weight, bias in zip(list(self.weights)[1:], list(self.biases)[1:], strict=True):
             hidden = functional.relu(hidden)
             if self.training and self.dropout:
@@ -113,7 +114,7 @@ class Ensemble:
         ``standard_nf`` may hold NaN; which features are missing in some cells becomes an input of its own.
         """
         where = device_for(device)
-        gappy_f = np.isnan(standard_nf).any(axis=0)
+        gappy_f = np.asarray(np.isnan(standard_nf).any(axis=0))
         edges_qf = np.quantile(np.nan_to_num(standard_nf), np.linspace(0, 1, _BINS + 1), axis=0)
         lower_fq = torch.tensor(edges_qf[:-1].T, dtype=torch.float32, device=where)
         width_fq = torch.tensor(np.maximum(np.diff(edges_qf, axis=0), _NARROWEST_BIN).T, dtype=torch.float32).to(where)
@@ -179,6 +180,12 @@ class Ensemble:
         count, inputs, _ = weights["weights.0"].shape
         members = Members(count, inputs, len(state["mean_p"]), plan)
         members.load_state_dict(weights)
-        bins = (torch.from_numpy(state[name]).to(where) for name in ("lower_fq", "width_fq"))
-        fixed = (state[name] for name in ("gappy_f", "mean_p", "spread_p"))
-        return cls(members.to(where).eval(), *bins, *fixed, where)  # type: ignore[arg-type]
+        return cls(
+            members.to(where).eval(),
+            torch.from_numpy(state["lower_fq"]).to(where),
+            torch.from_numpy(state["width_fq"]).to(where),
+            state["gappy_f"],
+            state["mean_p"],
+            state["spread_p"],
+            where,
+        )

@@ -149,7 +149,7 @@ class Familiarity:
         return np.asarray(decoded_nf.cpu().numpy(), np.float64)
 
     def _surprise_nf(self, standard_nf: Floats) -> tuple[Floats, Floats]:
-        """Return the squared error of the decoder in its own sigmas (twice the negative log likelihood), and latents."""
+        """Return the squared error of the decoder in its own sigmas (twice its negative log likelihood)."""
         latent_nk = self.latent(standard_nf)
         return np.nan_to_num((standard_nf - self._decode(latent_nk)) / self.sigma) ** 2, latent_nk
 
@@ -191,9 +191,7 @@ class Familiarity:
         network.load_state_dict(weights)
         sigma, surprise, distance, active = (float(number) for number in state["numbers"])
         network.to(where).eval()
-        return cls(
-            network, sigma, known_bk, state["known_bf"], state["row_b"], surprise, distance, int(active), where
-        )
+        return cls(network, sigma, known_bk, state["known_bf"], state["row_b"], surprise, distance, int(active), where)
 
 
 def _train(network: v.Vae, x_nf: Tensor, seen_nf: Tensor, steps: int) -> None:

@@ -90,7 +90,7 @@ class Kernel:
         asked_bf = torch.from_numpy((standard_nf / self.length_f).astype(np.float32))
         parts, gaps = [], []
         # So few rows at a time that they stay in the caches from the product to the exponential.
-        for rows_bf in asked_bf.split(max(1, _CACHED // len(known_nf))):
+        for rows_bf in torch.split(asked_bf, max(1, _CACHED // len(known_nf))):
             near_bn = torch.addmm(known_square_n, rows_bf, known_nf.T, alpha=-2.0)
             near_bn += rows_bf.square().sum(dim=1)[:, None]
             near_bn.clamp_(min=_COINCIDE).sqrt_().neg_().exp_()
@@ -147,7 +147,7 @@ def _learn_scales(known: Tensor, target: Tensor, groups_n: Integers, rng: np.ran
         loss = torch.nn.functional.huber_loss(error, torch.zeros_like(error))
         loss = loss + _PRIOR * 0.5 * (log_length_f - start).square().mean()
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
     return log_length_f.detach().double(), log_noise.detach().double()
 
@@ -176,9 +176,7 @@ def _left_out_errors(inverse_bb: Tensor, weights_bp: Tensor, groups_b: Integers)
     return error_gsp[real_gs]
 
 
-def _held_out(
-    inverse_nn: Tensor, kernel_nn: Tensor, weights_np: Tensor, fold_n: Integers
-) -> tuple[Floats, Floats]:
+def _held_out(inverse_nn: Tensor, kernel_nn: Tensor, weights_np: Tensor, fold_n: Integers) -> tuple[Floats, Floats]:
     """Return errors and distances of each cell without its fold; NaN for cells in no fold."""
     error_np = np.full(tuple(weights_np.shape), np.nan)
     gap_n = np.full(len(fold_n), np.nan)

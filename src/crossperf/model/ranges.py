@@ -6,23 +6,26 @@ one mechanism for a range against any reference, for the chance to be fastest, a
 platform beats another.
 """
 
-# N cells, D signs of difficulty, P platforms, B errors kept, L levels, G groups
+# N cells, D signs of difficulty, P platforms, B errors kept, L levels
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from crossperf.model.familiarity import Oddness
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 #: Nominal levels at which the coverage on left-out groups is known.
 _LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
-_MOST_ERRORS = 1024
+_MOST_ERRORS = 400
 _PENALTY = 10.0
 #: No cell counts as much easier or harder than the range of the calibration cells.
 _SCALE_RANGE = (0.02, 0.98)
@@ -41,9 +44,7 @@ class Ranges:
     coverage_l: Floats
 
     @classmethod
-    def fit(
-        cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: NDArray[np.bool_], seed: int
-    ) -> Ranges:
+    def fit(cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: NDArray[np.bool_], seed: int) -> Ranges:
         """Learn from held-out errors.
 
         Parameters
@@ -71,7 +72,7 @@ class Ranges:
         rng = np.random.default_rng(seed)
         relative_np = error_np[rows] / scale_n[rows, None]
         coverage_l = _left_out_coverage(relative_np, groups_n[rows], rng)
-        kept = _balanced(groups_n[rows], rng)
+        kept = _some(groups_n[rows], rng)
         return cls(relative_np[kept], mean_d, spread_d, weights_d, bias, limits, coverage_l)
 
     def scale(self, signs_nd: Floats) -> Floats:
@@ -79,17 +80,13 @@ class Ranges:
         log_scale_n = (signs_nd - self.sign_mean_d) / self.sign_spread_d @ self.weights_d + self.bias
         return np.asarray(np.exp(np.clip(log_scale_n, *self.scale_limits)))
 
-    def quantiles(self, level: float) -> Floats:
-        """Return low and high error (2 x P x P) of log(time on p / time on r), for a scale of 1.
+    def nominal(self, level: float) -> float:
+        """Return the level to take the errors' quantiles at, so that ranges cover `level` of applications left out."""
+        return float(np.interp(level, *_increasing(self.coverage_l, _LEVELS)))
 
-        The nominal level is chosen so that the ranges cover `level` of the cells of applications left out.
-        """
-        nominal = float(np.interp(level, *_increasing(self.coverage_l, _LEVELS)))
-        return _pair_quantiles(self.error_bp, nominal)
-
-    def draws(self, predicted_np: Floats, scale_n: Floats) -> Floats:
-        """Return log times that could be (N x B x P), each as likely as the others."""
-        return np.asarray(predicted_np[:, None, :] + scale_n[:, None, None] * self.error_bp)
+    def errors(self, scale_n: Floats) -> Floats:
+        """Return errors in log times that each cell's prediction may have (N x B x P), each as likely as the others."""
+        return np.asarray(scale_n[:, None, None] * self.error_bp)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
@@ -98,12 +95,37 @@ class Ranges:
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Ranges:
         """Return the ranges that `state` described."""
-        return cls(**{**state, "bias": float(state["bias"])})
+        arrays = {name: value for name, value in state.items() if name != "bias"}
+        return cls(**arrays, bias=float(state["bias"]))
 
 
-def _pair_quantiles(error_bp: Floats, nominal: float) -> Floats:
-    difference_bpp = error_bp[:, :, None] - error_bp[:, None, :]
-    return np.asarray(np.quantile(difference_bpp, [(1 - nominal) / 2, (1 + nominal) / 2], axis=0))
+@dataclass(frozen=True)
+class Forecast:
+    """Predictions with the errors they may have, and how familiar each run looks."""
+
+    log_relative_np: Floats
+    error_nbp: Floats
+    ranges: Ranges
+    oddness: Oddness
+
+    def between(self, level: float, reference_n: Integers) -> tuple[Floats, Floats]:
+        """Return low and high log time on each platform over that on each cell's reference platform."""
+        drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
+        relative_nbp = drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2)
+        nominal = self.ranges.nominal(level)
+        low_np, high_np = np.quantile(relative_nbp, [(1 - nominal) / 2, (1 + nominal) / 2], axis=1)
+        return low_np, high_np
+
+    def chance_fastest(self) -> Floats:
+        """Return how likely each platform is the fastest."""
+        fastest_nb = (self.log_relative_np[:, None, :] + self.error_nbp).argmin(axis=2)
+        platforms = self.log_relative_np.shape[1]
+        return np.asarray((fastest_nb[:, :, None] == np.arange(platforms)).mean(axis=1))
+
+    def chance_faster(self) -> Floats:
+        """Return how likely the platform of each row is faster than that of each column (N x P x P)."""
+        drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
+        return np.stack([(drawn_nbp[:, :, [p]] < drawn_nbp).mean(axis=1) for p in range(drawn_nbp.shape[2])], axis=1)
 
 
 def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.Generator) -> Floats:
@@ -130,7 +152,7 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
     return inside_l / max(count, 1)
 
 
-def _balanced(groups_n: Integers, rng: np.random.Generator) -> Integers:
+def _some(groups_n: Integers, rng: np.random.Generator) -> Integers:
     """Return at most so many rows as are kept, drawn at random."""
     rows = np.arange(len(groups_n))
     return rows if len(rows) <= _MOST_ERRORS else np.sort(rng.choice(rows, _MOST_ERRORS, replace=False))
