@@ -1,11 +1,13 @@
 """Models x splits over real tables: how far off each model is, beside the noise of the data.
 
     python benchmarks/accuracy.py [--tables a,b] [--models a,b] [--splits row,workload,app] [--seeds 0,1] [--jobs N]
+    python benchmarks/accuracy.py --from results.jsonl [--from more.jsonl]
 
-Prints one Markdown table for each data set and split, and with --write adds them to benchmarks/accuracy.md (or
-ablation.md) with the command, the versions and the date. `testbed` ships with the package. The other tables belong to
-their authors and are not part of the project: they are read from ../shared/datasets, or from --data DIR, and a table
-that is absent is named and left out.
+Prints one Markdown table for each data set and split, and what the default model is worth beside each peer; with
+--write adds them to benchmarks/accuracy.md (or ablation.md) with the command, the versions and the date. --results
+keeps every score in a file as it comes, so that a long run can be cut into several and read with --from. `testbed`
+ships with the package. The other tables belong to their authors and are not part of the project: they are read from
+../shared/datasets, or from --data DIR, and a table that is absent is named and left out.
 """
 
 from __future__ import annotations
@@ -13,49 +15,55 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import json
 import platform
 import shlex
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import metadata
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from crossperf import dataset, evaluate, model, testbed
 
 HERE = Path(__file__).parent
 TABLES = ("testbed", "aiwc_opencl", "scout_single", "amaris_gpu")
 COLUMNS = ("typical_factor", "r2_log", "r2", "same_order", "kendall_tau", "top1", "slowdown", "order_auc", "mae")
+TRUST = ("coverage", "range_factor", *(f"{what}_{word}" for word in evaluate.WORDS for what in ("factor", "share")))
+
+
+class Task(NamedTuple):
+    """One model on one table, split and seed."""
+
+    table: str
+    path: str
+    split: Any
+    seed: int
+    model: str
+    folds: int
+    scored_folds: int | None
+    platforms: str | None
+
+
+class Result(NamedTuple):
+    """What a task scored."""
+
+    table: str
+    split: str
+    seed: int
+    evaluation: dict[str, Any]
 
 
 def main() -> None:
     arguments = parse()
-    tables = [name for name in arguments.tables.split(",") if name == "testbed" or present(arguments.data / name)]
-    if not tables:
-        sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
-    seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    splits = arguments.splits.split(",")
-    makers = ["ablation"] if arguments.ablation else installed(arguments.models.split(","))
-    tasks = [
-        (str(arguments.data / table / "runs.parquet"), table, split, makers, arguments, seed)
-        for table in tables
-        for split in splits
-        for seed in seeds
-    ]
-    with contextlib.ExitStack() as stack:
-        results: Iterator[dict[str, Any]] = map(score, tasks)
-        if arguments.jobs > 1:
-            # Spawned, since a forked process inherits locks of the threads that its parent ran.
-            pool = stack.enter_context(ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")))
-            results = pool.map(score, tasks)
-        sections = []
-        for table in tables:
-            for split in splits:
-                sections.append(section(table, split, seeds, [next(results) for _ in seeds]))
-                print(sections[-1], flush=True)
+    results = [result for path in arguments.from_ for result in read(path)] if arguments.from_ else run(arguments)
+    sections = report(results)
+    print("\n".join(sections))
     if arguments.write:
         target = HERE / ("ablation.md" if arguments.ablation else "accuracy.md")
         with target.open("a", encoding="utf-8") as file:
@@ -73,10 +81,51 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--scored-folds", type=int, help="score the first so many folds only")
     parser.add_argument("--platforms", help="use these platforms only: a,b")
-    parser.add_argument("--jobs", type=int, default=1, help="tables and splits scored at the same time")
+    parser.add_argument("--jobs", type=int, default=1, help="models, tables and splits scored at the same time")
     parser.add_argument("--ablation", action="store_true", help="vae-dnn with each stage off, instead of the models")
+    parser.add_argument("--results", type=Path, help="add every score to this file as it comes")
+    parser.add_argument("--from", dest="from_", type=Path, action="append", help="read scores instead of fitting")
     parser.add_argument("--write", action="store_true", help="add the tables to the file beside this script")
     return parser.parse_args()
+
+
+def run(arguments: argparse.Namespace) -> list[Result]:
+    """Return the scores of all that was asked for; each is also written as soon as it is there."""
+    tables = [name for name in arguments.tables.split(",") if name == "testbed" or present(arguments.data / name)]
+    if not tables:
+        sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
+    models = ["ablation"] if arguments.ablation else installed(arguments.models.split(","))
+    shared = (arguments.folds, arguments.scored_folds, arguments.platforms)
+    tasks = [
+        Task(table, str(arguments.data / table / "runs.parquet"), split, int(seed), name, *shared)
+        for table in reversed(tables)  # the longest first
+        for name in models
+        for split in arguments.splits.split(",")
+        for seed in arguments.seeds.split(",")
+    ]
+    results = []
+    for result in scored(tasks, arguments.jobs):
+        results.append(result)
+        if arguments.results:
+            with arguments.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(result._asdict()) + "\n")
+    order = {name: i for i, name in enumerate(models)}
+    return sorted(results, key=lambda r: order.get(next(iter(r.evaluation["models"])), 0))
+
+
+def scored(tasks: list[Task], jobs: int) -> Iterator[Result]:
+    if jobs == 1:
+        yield from map(score, tasks)
+        return
+    with contextlib.ExitStack() as stack:
+        # Spawned, since a forked process inherits locks of the threads that its parent ran.
+        pool = stack.enter_context(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")))
+        for done in as_completed([pool.submit(score, task) for task in tasks]):
+            yield done.result()
+
+
+def read(path: Path) -> list[Result]:
+    return [Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def present(folder: Path) -> bool:
@@ -95,55 +144,116 @@ def installed(names: list[str]) -> list[str]:
     return left or sys.exit("no model is left to score")
 
 
-def score(task: tuple[str, str, Any, list[str], argparse.Namespace, int]) -> dict[str, Any]:
-    path, name, split, makers, arguments, seed = task
-    platforms = arguments.platforms.split(",") if arguments.platforms else None
-    data = dataset.build(testbed.load() if name == "testbed" else path, platforms=platforms)
-    chosen = evaluate.ablation(seed) if makers == ["ablation"] else makers
+def score(task: Task) -> Result:
+    data = dataset.build(
+        testbed.load() if task.table == "testbed" else task.path,
+        platforms=task.platforms.split(",") if task.platforms else None,
+    )
 
-    def progress(model_name: str, done: int, total: int) -> None:
-        print(f"{name} {split} seed {seed}: {done}/{total} {model_name}", file=sys.stderr, flush=True)
+    def progress(name: str, done: int, total: int) -> None:
+        print(f"{task.table} {task.split} seed {task.seed}: {done}/{total} {name}", file=sys.stderr, flush=True)
 
-    return evaluate.evaluate(
+    evaluation = evaluate.evaluate(
         data,
-        chosen,
-        split=split,
-        n_folds=arguments.folds,
-        seed=seed,
-        scored_folds=arguments.scored_folds,
+        evaluate.ablation(task.seed) if task.model == "ablation" else [task.model],
+        split=task.split,
+        n_folds=task.folds,
+        seed=task.seed,
+        scored_folds=task.scored_folds,
         progress=progress,
-    ).to_json()
+    )
+    return Result(task.table, task.split, task.seed, evaluation.to_json())
 
 
-def section(table: str, split: str, seeds: list[int], results: list[dict[str, Any]]) -> str:
+def report(results: list[Result]) -> list[str]:
+    """Return the Markdown of all results: first what the default model is worth, then table by table."""
+    keys = sorted({(r.table, r.split) for r in results}, key=lambda key: (TABLES.index(key[0]), key[1] == "app", key))
+    sections = [section(*key, [r for r in results if (r.table, r.split) == key]) for key in keys]
+    return [*worth(results, keys), *sections]
+
+
+def by_model(results: list[Result], column: str) -> dict[str, float]:
+    """Return the mean of a score over seeds and folds, by model."""
+    values: dict[str, list[float]] = {}
+    for result in results:
+        for name, scores in result.evaluation["models"].items():
+            values.setdefault(name, []).extend(f[column] for f in scores["folds"] if f.get(column) is not None)
+    return {name: float(np.mean(there)) for name, there in values.items() if there}
+
+
+def section(table: str, split: str, results: list[Result]) -> str:
     """Return a Markdown table: the mean over folds and seeds, and the spread of the typical factor over folds."""
-    facts, constant = results[0]["table"], results[0]["constant"]
+    first = results[0].evaluation
+    facts, constant = first["table"], first["constant"]
     lines = [
         f"## {table}, split `{split}`",
         "",
         f"{facts['workloads']:,} workloads of {facts['apps']} apps on {len(facts['platforms'])} platforms "
         f"({', '.join(facts['platforms'][:6])}{', ...' if len(facts['platforms']) > 6 else ''}); "
-        f"{results[0]['scored_folds']} of {results[0]['folds']} folds, seeds {', '.join(map(str, seeds))}; "
         f"fingerprint `{facts['fingerprint']}`. "
         f"Always taking {constant['fastest']} is right for {constant['fastest_share']:.0%}; always answering the most "
         f"common order for {constant['order_share'] or 0:.0%}.",
         "",
-        "| model | " + " | ".join(COLUMNS) + " | fit s |",
-        "|---" * (len(COLUMNS) + 2) + "|",
+        "| model | " + " | ".join(COLUMNS) + " | fit s | folds x seeds |",
+        "|---" * (len(COLUMNS) + 3) + "|",
     ]
-    for name in results[0]["models"]:
-        mean = evaluate.average([r["models"][name] for r in (strip(result, name) for result in results)])
-        folds = [fold["typical_factor"] for result in results for fold in result["models"][name]["folds"]]
-        cells = [number(mean[column]) for column in COLUMNS]
+    means = {column: by_model(results, column) for column in (*COLUMNS, *TRUST, "fit_s")}
+    for name in means["typical_factor"]:
+        own = [r.evaluation for r in results if name in r.evaluation["models"]]
+        folds = [fold["typical_factor"] for one in own for fold in one["models"][name]["folds"]]
+        cells = [number(means[column].get(name)) for column in COLUMNS]
         cells[0] += f" ({min(folds):.2f} to {max(folds):.2f})"
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {mean['fit_s']:.1f} |")
-    ceiling = results[0]["noise_ceiling"]
-    lines.append("| *noise ceiling* | " + " | ".join(number(ceiling[column]) for column in COLUMNS) + " | |")
+        counted = f"{own[0]['scored_folds']} of {own[0]['folds']} x {len(own)}"
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {means['fit_s'][name]:.1f} | {counted} |")
+    ceiling = first["noise_ceiling"]
+    lines.append("| *noise ceiling* | " + " | ".join(number(ceiling[column]) for column in COLUMNS) + " | | |")
+    for name, coverage in means["coverage"].items():
+        words = "; ".join(
+            f"{word} {means[f'factor_{word}'][name]:.2f} ({means[f'share_{word}'][name]:.0%})"
+            for word in evaluate.WORDS
+            if name in means[f"factor_{word}"]
+        )
+        lines.append(
+            f"\nRanges of `{name}` for {evaluate.LEVEL:.0%} held {coverage:.1%} of the times, a factor of "
+            f"{means['range_factor'][name]:.2f} to either side. Typical factor by how familiar a run looked: {words}."
+        )
     return "\n".join(lines) + "\n"
 
 
-def strip(result: dict[str, Any], name: str) -> dict[str, Any]:
-    return {"models": {name: {k: v for k, v in result["models"][name].items() if k != "folds"}}}
+def worth(results: list[Result], keys: list[tuple[str, str]]) -> list[str]:
+    """Return `typical_factor - 1` of the default model over that of each peer, and over the best in hindsight."""
+    excess = {
+        key: {name: factor - 1 for name, factor in by_model(there, "typical_factor").items()}
+        for key in keys
+        if (there := [r for r in results if (r.table, r.split) == key])
+    }
+    peers = list(dict.fromkeys(name for one in excess.values() for name in one if name != model.DEFAULT))
+    keys = [key for key in keys if model.DEFAULT in excess[key] and len(excess[key]) > 1]
+    if not keys or not peers:
+        return []
+    ratios = {
+        (key, peer): excess[key][model.DEFAULT] / excess[key][peer]
+        for key in keys
+        for peer in peers
+        if peer in excess[key]
+    }
+    lines = [
+        f"## What `{model.DEFAULT}` is worth",
+        "",
+        f"`typical_factor - 1` of `{model.DEFAULT}` over that of each peer (below 1 is ahead), and over the best of them "
+        "chosen in hindsight on the very same held-out rows. Only peers that were scored on a table stand there.",
+        "",
+        "| table, split | " + " | ".join(peers) + " | best in hindsight |",
+        "|---" * (len(peers) + 2) + "|",
+    ]
+    best = {key: max(ratios[key, peer] for peer in peers if (key, peer) in ratios) for key in keys}
+    for key in keys:
+        cells = [f"{ratios[key, peer]:.3f}" if (key, peer) in ratios else "-" for peer in peers]
+        lines.append(f"| {key[0]}, {key[1]} | " + " | ".join(cells) + f" | {best[key]:.3f} |")
+    means = [[ratios[key, peer] for key in keys if (key, peer) in ratios] for peer in peers]
+    averages = [f"**{np.mean(there):.3f}**" if there else "-" for there in (*means, list(best.values()))]
+    lines.append("| **mean** | " + " | ".join(averages) + " |")
+    return ["\n".join(lines) + "\n"]
 
 
 def number(value: float | None) -> str:
@@ -154,8 +264,8 @@ def header(ablation: bool) -> str:
     return "\n".join(
         [
             opening("What each stage of `vae-dnn` brings" if ablation else "Accuracy of every model"),
-            "Means over folds; typical factor with its range over folds. 1 is perfect, but for mae, where 0 is. "
-            "The noise ceiling is what one half of the repeats reaches in predicting the other half. Training parts "
+            "Means over folds and seeds; typical factor with its range over folds. 1 is perfect, but for mae, where 0 "
+            "is. The noise ceiling is what one half of the repeats reaches in predicting the other half. Training parts "
             "alone are fitted on, and all models see the same folds and features.",
             "",
         ]

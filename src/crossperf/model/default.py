@@ -39,10 +39,10 @@ Mask = NDArray[np.bool_]
 
 #: Members that are blind to whole applications; the others are blind to workloads of applications they know.
 _APP_MEMBERS = 6
-#: Weights of networks, trees and process where all erred alike on what they were blind to; one that erred more
-#: counts for less, by this power of the ratio. Blind, the process is whole, the trees are few and a network is alone:
-#: the more is missing there, the more it weighs to begin with.
-_WEIGHTS, _POWER = np.array([3.0, 1.5, 1.0]), 4.0
+#: Weights of networks, trees and process, near what is known and far from it, where all erred alike on what they were
+#: blind to; one that erred more counts for less, by this power of the ratio. Blind, the process is whole, the trees are
+#: few and a network is alone: the more is missing there, the more it weighs to begin with.
+_NEAR, _FAR, _POWER = np.array([3.0, 1.5, 1.0]), np.array([2.0, 2.0, 1.0]), 4.0
 #: Trees that are blind to a fold, for each member.
 _BLIND_TREES = 12
 #: The level is learned by the same trees, and must not steer where they split.
@@ -162,7 +162,9 @@ class Crossperf(Predictor):
         held_r3np = np.stack([held_networks_rnp, held_trees_rnp, held_kernel.predicted_rnp], axis=1)
         # Held out by application is far, held out by workload is near.
         self.gap_near_far_ = np.array([_median(gap_rn[1], 0.2), _median(gap_rn[0], 0.8)])
-        self.weights_near_far_23_ = np.stack([_weights(held_r3np[r], contrast_np) for r in (1, 0)])
+        self.weights_near_far_23_ = np.stack(
+            [_weights(held_r3np[1], contrast_np, _NEAR), _weights(held_r3np[0], contrast_np, _FAR)]
+        )
         held_rnp = [self._blend(held_3np, gap_n) for held_3np, gap_n in zip(held_r3np, gap_rn, strict=True)]
         self._fit_ranges(features_nf, contrast_np, held_rnp, gap_rn, apps_n)
         self._remember(features_nf, groups_n, rng)
@@ -397,13 +399,13 @@ def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Inte
     return np.asarray(fold_of[np.searchsorted(names, names_n)])
 
 
-def _weights(said_3np: Floats, truth_np: Floats) -> Floats:
+def _weights(said_3np: Floats, truth_np: Floats, to_begin_3: Floats) -> Floats:
     """Return the weights of networks, trees and process from how far each was off where it was blind."""
     there_n = ~np.isnan(said_3np).any(axis=(0, 2))
     if not there_n.any():
-        return np.asarray(_WEIGHTS / _WEIGHTS.sum())
+        return np.asarray(to_begin_3 / to_begin_3.sum())
     error_3 = np.abs(said_3np[:, there_n] - truth_np[there_n]).mean(axis=(1, 2))
-    weights_3 = _WEIGHTS * ((error_3.min() + 1e-9) / (error_3 + 1e-9)) ** _POWER
+    weights_3 = to_begin_3 * ((error_3.min() + 1e-9) / (error_3 + 1e-9)) ** _POWER
     return np.asarray(weights_3 / weights_3.sum())
 
 

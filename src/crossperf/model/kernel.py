@@ -147,7 +147,7 @@ def _learn_scales(known: Tensor, target: Tensor, groups_n: Integers, rng: np.ran
         loss = torch.nn.functional.huber_loss(error, torch.zeros_like(error))
         loss = loss + _PRIOR * 0.5 * (log_length_f - start).square().mean()
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return log_length_f.detach().double(), log_noise.detach().double()
 
