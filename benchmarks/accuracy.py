@@ -240,8 +240,8 @@ def worth(results: list[Result], keys: list[tuple[str, str]]) -> list[str]:
     lines = [
         f"## What `{model.DEFAULT}` is worth",
         "",
-        f"`typical_factor - 1` of `{model.DEFAULT}` over that of each peer (below 1 is ahead), and over the best of them "
-        "chosen in hindsight on the very same held-out rows. Only peers that were scored on a table stand there.",
+        f"`typical_factor - 1` of `{model.DEFAULT}` over that of each peer (below 1 is ahead), and over the best of "
+        "them chosen in hindsight on the very same held-out rows. Only peers that were scored on a table stand there.",
         "",
         "| table, split | " + " | ".join(peers) + " | best in hindsight |",
         "|---" * (len(peers) + 2) + "|",
@@ -265,8 +265,8 @@ def header(ablation: bool) -> str:
         [
             opening("What each stage of `vae-dnn` brings" if ablation else "Accuracy of every model"),
             "Means over folds and seeds; typical factor with its range over folds. 1 is perfect, but for mae, where 0 "
-            "is. The noise ceiling is what one half of the repeats reaches in predicting the other half. Training parts "
-            "alone are fitted on, and all models see the same folds and features.",
+            "is. The noise ceiling is what one half of the repeats reaches in predicting the other half. Training "
+            "parts alone are fitted on, and all models see the same folds and features.",
             "",
         ]
     )
