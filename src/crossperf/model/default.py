@@ -276,11 +276,11 @@ class Crossperf(Predictor):
     def _completed(self, features_nf: Floats) -> Floats:
         """Return cells with what the latent space expects for counters that their source offers and they lack."""
         seen_nf = ~np.isnan(features_nf)
-        keys_nf = np.column_stack([features_nf[:, self.flag_f_], seen_nf])
-        keys_uf, number_n = np.unique(keys_nf, axis=0, return_inverse=True)
-        flags = int(self.flag_f_.sum())
-        lacking_uf = np.stack([self._lacking(key_f[:flags], key_f[flags:].astype(bool)) for key_f in keys_uf])
-        lacking_nf = lacking_uf[number_n.ravel()]
+        keys_nf = np.column_stack([features_nf[:, self.flag_f_] != 0, seen_nf])
+        first_u, number_n = _distinct(keys_nf)
+        keys_uf, flags = keys_nf[first_u], int(self.flag_f_.sum())
+        lacking_uf = np.stack([self._lacking(key_f[:flags], key_f[flags:]) for key_f in keys_uf])
+        lacking_nf = lacking_uf[number_n]
         rows = np.flatnonzero(lacking_nf.any(axis=1))
         if not len(rows):
             return features_nf
@@ -290,7 +290,7 @@ class Crossperf(Predictor):
         completed_nf[rows] = np.where(lacking_nf[rows], guessed_nf, features_nf[rows])
         return completed_nf
 
-    def _lacking(self, flags: Floats, seen_f: Mask) -> Mask:
+    def _lacking(self, flags: Mask, seen_f: Mask) -> Mask:
         """Return the features that cells with these flags had in training and this one lacks.
 
         Of the sets of features seen with the same flags, the one that this cell's set is nearest to counts.
@@ -387,6 +387,14 @@ class Crossperf(Predictor):
         self.kernel_ = Kernel.from_state(part("kernel"))
         self.familiarity_ = Familiarity.from_state(part("familiarity"), device=self.device)
         self.ranges_ = Ranges.from_state(part("ranges"))
+
+
+def _distinct(rows_nf: Mask) -> tuple[Integers, Integers]:
+    """Return the number of one row of each kind, and the kind of each row."""
+    packed_nb = np.packbits(rows_nf, axis=1)
+    kinds = np.ascontiguousarray(packed_nb).view(f"V{packed_nb.shape[1]}").ravel()
+    _, first_u, number_n = np.unique(kinds, return_index=True, return_inverse=True)
+    return first_u, number_n
 
 
 def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Integers:

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
+#: Cells that are worth a thread.
+_ROWS_A_THREAD = 256
 #: Pairs of cell and tree that are followed at once.
 _WALKERS = 65_536
 
@@ -58,6 +62,14 @@ class Forest:
         """Return the mean over trees; so many trees are followed at once that their state stays in the caches."""
         # scikit-learn compares 32-bit features with 64-bit thresholds.
         single_nf = features_nf.astype(np.float32)
+        if len(single_nf) < 2 * _ROWS_A_THREAD:
+            return self._mean(single_nf)
+        # NumPy lets go of the interpreter's lock while it follows a chunk.
+        chunks = np.array_split(single_nf, min(os.cpu_count() or 1, len(single_nf) // _ROWS_A_THREAD))
+        with ThreadPoolExecutor(len(chunks)) as pool:
+            return np.concatenate(list(pool.map(self._mean, chunks)))
+
+    def _mean(self, single_nf: NDArray[np.float32]) -> Floats:
         total_np = np.zeros((len(single_nf), self.leaf_values_lp.shape[1]))
         trees_at_once = max(1, _WALKERS // max(len(single_nf), 1))
         for start in range(0, len(self.root_t), trees_at_once):
