@@ -154,7 +154,7 @@ def test_a_result_that_cannot_be_written_is_still_shown(crossperf: Crossperf, ru
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--model", "forest"), "expected one of vae-dnn"),
+        (("--model", "forest"), "expected one of crossperf"),
         (("--model", "ridge", "--set", "penalties"), "expected NAME=VALUE"),
         (("--model", "ridge", "--set", "=3"), "expected NAME=VALUE"),
         (("--model", "ridge", "--set", "penalty=3"), "did you mean 'penalties'?"),
@@ -341,10 +341,33 @@ def test_train_then_predict_answers_for_new_runs(crossperf: Crossperf, runs_file
     assert set(facts) == {"format", "notes", "predictions"}
     assert len(facts["predictions"]) == 8
     keys = {"app", "input", "source", "relative_to", "fastest", "relative_time", "seconds", "notes"}
+    keys |= {"level", "low", "high", "chance_fastest", "chance_faster", "familiarity"}
     for prediction in facts["predictions"]:
         assert set(prediction) == keys
         assert set(prediction["relative_time"]) == set(prediction["seconds"]) == {"cpu-a", "cpu-b", "gpu-a", "gpu-b"}
         assert min(prediction["relative_time"].values()) == prediction["relative_time"][prediction["fastest"]] == 1.0
+
+
+def test_the_default_model_gives_ranges_chances_and_reasons(
+    crossperf: Crossperf, runs_file: Path, new_file: Path
+) -> None:
+    quick = ("trees=16", "members=4", "width=32", "steps=60", "vae_steps=40", "latent_dim=4")
+    trained = crossperf("train", runs_file, "-o", "model", *(word for one in quick for word in ("--set", one)))
+    assert trained.stdout.startswith("trained crossperf on 48 cells")
+    done = crossperf("predict", "model", new_file, "--level", "0.9", "--explain", "--json", "p.json")
+    assert done.status == 0
+    assert "ranges hold 90% of the time" in done.stdout
+    assert "known workloads nearest to" in done.stdout
+    facts = json.loads(Path("p.json").read_text())
+    assert len(facts["explanations"]) == 5
+    for prediction in facts["predictions"]:
+        assert prediction["level"] == 0.9
+        assert prediction["low"][prediction["source"]] == prediction["high"][prediction["source"]] == 1.0
+        assert sum(prediction["chance_fastest"].values()) == pytest.approx(1.0)
+        assert prediction["familiarity"]["word"] in ("familiar", "unusual", "unknown")
+    refused = crossperf("predict", "model", new_file, "--level", "80")
+    assert (refused.status, refused.stdout) == (1, "")
+    assert "--level: found 80, expected a share between 0 and 1, such as 0.8." in refused.stderr
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are(crossperf: Crossperf, model_folder: Path, csv: Csv) -> None:

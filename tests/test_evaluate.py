@@ -10,7 +10,7 @@ import pytest
 from crossperf import dataset, metrics, toy
 from crossperf.dataset import Dataset
 from crossperf.errors import CrossperfError, DatasetError, MissingDependencyError, SettingsError
-from crossperf.evaluate import Evaluation, ablation, average, evaluate, noise_ceiling
+from crossperf.evaluate import Evaluation, ablation, average, evaluate, noise_ceiling, trust
 from crossperf.model import Median, Ridge
 from crossperf.records import Run
 from crossperf.runs.table import from_frame
@@ -184,3 +184,34 @@ def test_one_fold_of_five_is_an_80_20_split_and_says_so(toy_data: Dataset) -> No
     assert any("Only 1 of 5 folds" in doubt for doubt in first.doubts)
     with pytest.raises(SettingsError, match="expected 1 to 5"):
         evaluate(toy_data, ["ridge"], scored_folds=9)
+
+
+class Sure(Median):
+    """A model whose ranges are half a unit to either side, and to which every other run looks unknown."""
+
+    def forecast(self, X):  # type: ignore[no-untyped-def]
+        predicted_np = self.predict(X)
+
+        class Forecast:
+            log_relative_np = predicted_np
+
+            class oddness:  # noqa: N801
+                words = tuple("familiar" if i % 2 else "unknown" for i in range(len(predicted_np)))
+
+            def between(self, level, reference_n):  # type: ignore[no-untyped-def]
+                return predicted_np - 0.5, predicted_np + 0.5
+
+        return Forecast()
+
+
+def test_coverage_counts_the_other_platforms_and_familiarity_splits_the_error(toy_data: Dataset) -> None:
+    predictor = Sure().learn(toy_data)
+    found = trust(predictor, toy_data)
+    error_np = np.abs(predictor.predict(toy_data.features_nf) - toy_data.log_relative_time_np)
+    other_np = np.arange(4) != toy_data.source_n[:, None]
+    assert found["coverage"] == pytest.approx((error_np <= 0.5)[other_np].mean())
+    assert found["range_factor"] == pytest.approx(np.exp(0.5))
+    assert (found["share_familiar"], found["share_unusual"], found["share_unknown"]) == (0.5, 0.0, 0.5)
+    assert found["factor_unusual"] is None
+    truth_np, predicted_np = metrics.to_fastest(toy_data.log_relative_time_np, predictor.predict(toy_data.features_nf))
+    assert found["factor_familiar"] == pytest.approx(metrics.typical_factor(truth_np[1::2], predicted_np[1::2]))

@@ -135,3 +135,45 @@ def test_failed_runs_are_left_out_with_a_note(saved: Saved, new_runs: RunsTable)
     assert answer.notes == ("1 failed runs of mine were left out.",)
     with pytest.raises(PredictError, match="no successful run"):
         predict(saved, new_runs.frame.with_columns(pl.lit("oom").alias("status")))
+
+
+@pytest.fixture(scope="module")
+def ranged(toy_data: Dataset) -> Saved:
+    pytest.importorskip("torch")
+    quick = {"trees": 16, "members": 4, "width": 32, "steps": 60, "vae_steps": 40, "latent_dim": 4}
+    return Saved.of(model.make("crossperf", **quick).learn(toy_data), toy_data)
+
+
+@pytest.mark.parametrize("relative_to", ["source", "fastest", "gpu-a"])
+def test_the_reference_has_no_range_and_every_other_platform_has(
+    ranged: Saved, new_runs: RunsTable, relative_to: str
+) -> None:
+    for prediction in predict(ranged, new_runs, relative_to=relative_to).predictions:
+        reference = {"source": prediction.source, "fastest": prediction.fastest}.get(relative_to, relative_to)
+        assert prediction.low[reference] == prediction.high[reference] == prediction.relative_time[reference] == 1.0
+        others = [name for name in prediction.low if name != reference]
+        assert all(prediction.low[name] < prediction.high[name] for name in others)
+
+
+def test_chances_add_up_and_a_prediction_survives_json(ranged: Saved, new_runs: RunsTable) -> None:
+    for prediction in predict(ranged, new_runs, level=0.5).predictions:
+        assert sum(prediction.chance_fastest.values()) == pytest.approx(1.0)
+        assert prediction.chance_faster["cpu-a"]["gpu-a"] + prediction.chance_faster["gpu-a"]["cpu-a"] <= 1.0
+        assert prediction.familiarity is not None
+        assert Prediction.from_json(prediction.to_json()) == prediction
+
+
+def test_a_run_unlike_any_other_is_called_so_with_the_counters_that_make_it_so(
+    ranged: Saved, new_runs: RunsTable
+) -> None:
+    wild = new_runs.frame.with_columns(pl.col("counter.branch_miss_ratio") * 0.0 + 1e6)
+    (first, *_) = predict(ranged, wild).predictions
+    assert first.familiarity is not None
+    assert first.familiarity.word in ("unusual", "unknown")
+    assert "branch_miss_ratio" in first.familiarity.because
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 80.0])
+def test_a_level_that_is_no_share_is_refused(saved: Saved, new_runs: RunsTable, level: float) -> None:
+    with pytest.raises(PredictError, match="--level: found"):
+        predict(saved, new_runs, level=level)

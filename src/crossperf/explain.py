@@ -73,8 +73,8 @@ def explain(
     """
     if platform is not None and platform not in saved.platforms:
         raise PredictError(
-            f"--explain-platform: found {platform!r}{did_you_mean(platform, saved.platforms)}, expected one of the model's "
-            f"platforms: {some_of(saved.platforms, 20)}.",
+            f"--explain-platform: found {platform!r}{did_you_mean(platform, saved.platforms)}, expected one of the "
+            f"model's platforms: {some_of(saved.platforms, 20)}.",
             platform=platform,
         )
     table = open_table(source_table, need_runtime=False)

@@ -75,8 +75,6 @@ def predict(saved: Saved, source: Source, *, relative_to: str = "source", level:
         forecast = saved.model.forecast(features_nf[rows])
         log_relative_np.append(forecast.log_relative_np)
         told += _told(forecast, source_n[rows], saved, relative_to, level)
-    if not hasattr(saved.model, "forecast"):
-        notes.append(f"the model '{saved.model.name}' gives no ranges and no familiarity; 'crossperf' does.")
     return Answer(
         tuple(_predictions(np.concatenate(log_relative_np), told, cells, source_n, saved, relative_to)), tuple(notes)
     )

@@ -110,9 +110,9 @@ def test_a_saved_model_holds_no_pickle_of_objects(name: str, toy_data: Dataset, 
     if fitted.state_file == "weights.pt":
         state = torch.load(tmp_path / "model" / "weights.pt", weights_only=True)
         assert all(isinstance(value, torch.Tensor) for value in state.values())
-    for name in names:
-        if name.endswith(".npz"):
-            with np.load(tmp_path / "model" / name, allow_pickle=False) as arrays:
+    for file in names:
+        if file.endswith(".npz"):
+            with np.load(tmp_path / "model" / file, allow_pickle=False) as arrays:
                 assert all(arrays[key].dtype != object for key in arrays)
 
 

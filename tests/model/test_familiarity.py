@@ -1,0 +1,50 @@
+"""Familiarity: a run like the others is familiar, one from elsewhere is not, and the counter behind it is named."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from crossperf.model.familiarity import FAMILIAR, UNKNOWN, Familiarity
+
+
+def programs(rng: np.random.Generator, cells: int) -> np.ndarray:
+    """Return eight features that two traits explain."""
+    traits = rng.standard_normal((cells, 2))
+    mix = np.random.default_rng(7).standard_normal((2, 8))
+    return traits @ mix / 2 + 0.05 * rng.standard_normal((cells, 8))
+
+
+@pytest.fixture(scope="module")
+def made() -> Familiarity:
+    features = programs(np.random.default_rng(0), 400)
+    groups = np.arange(400) // 2
+    return Familiarity.fit(features, groups, np.zeros(400, bool), latent_dim=4, steps=400, device="cpu", seed=0)
+
+
+def test_about_one_in_twenty_new_runs_of_the_same_kind_is_called_unusual(made: Familiarity) -> None:
+    words = made.oddness(programs(np.random.default_rng(1), 1000)).words
+    assert np.mean([word == FAMILIAR for word in words]) == pytest.approx(0.9, abs=0.07)
+
+
+def test_a_run_with_one_counter_gone_wild_is_unknown_and_that_counter_is_named(made: Familiarity) -> None:
+    features = programs(np.random.default_rng(2), 20)
+    features[:, 5] += 4.0
+    oddness = made.oddness(features)
+    assert np.mean([word == UNKNOWN for word in oddness.words]) > 0.9
+    oddest_two = np.argsort(-oddness.by_feature_nf, axis=1)[:, :2]
+    assert np.mean((oddest_two == 5).any(axis=1)) > 0.9
+
+
+def test_oddness_grows_with_the_distance_from_what_is_known(made: Familiarity) -> None:
+    features = programs(np.random.default_rng(3), 50)
+    scores = [np.median(made.oddness(features * factor).score_n) for factor in (1.0, 2.0, 4.0)]
+    assert scores == sorted(scores)
+
+
+def test_what_was_not_measured_is_guessed_better_than_by_the_mean(made: Familiarity) -> None:
+    truth = programs(np.random.default_rng(4), 300)
+    hidden = np.random.default_rng(5).random(truth.shape) < 0.3
+    guessed = made.impute(np.where(hidden, np.nan, truth))
+    np.testing.assert_array_equal(guessed[~hidden], truth[~hidden])
+    assert np.abs(guessed - truth)[hidden].mean() < 0.5 * np.abs(truth)[hidden].mean()
