@@ -37,7 +37,9 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/accuracy.py --splits workload,app --seeds 0,1,2
+	$(BIN)/python benchmarks/missing.py
+	$(BIN)/python benchmarks/transfer.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
