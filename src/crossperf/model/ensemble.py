@@ -21,7 +21,8 @@ from crossperf.model.training import Stepper, batches, device_for, seeded
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_BINS = 4
+#: Bins of a feature: so many that the inputs stay below a number, within these limits.
+_FEWEST_BINS, _MOST_BINS, _INPUTS = 4, 12, 2500
 #: Bins narrower than this are widened: a feature that hardly varies says nothing about where in it a cell lies.
 _NARROWEST_BIN = 1e-3
 #: Errors beyond this share of the typical spread count linearly: nearly the mean absolute error, yet smooth.
@@ -34,7 +35,7 @@ class Plan:
     """How the networks are trained."""
 
     width: int = 192
-    depth: int = 3
+    depth: int = 2
     steps: int = 700
     #: Each cell is seen between so often and so often, but short tables are trained for some steps at least.
     fewest_epochs: int = 16
@@ -115,13 +116,14 @@ class Ensemble:
         """
         where = device_for(device)
         gappy_f = np.asarray(np.isnan(standard_nf).any(axis=0))
-        edges_qf = np.quantile(np.nan_to_num(standard_nf), np.linspace(0, 1, _BINS + 1), axis=0)
+        bins = int(np.clip(_INPUTS // max(standard_nf.shape[1], 1), _FEWEST_BINS, _MOST_BINS))
+        edges_qf = np.quantile(np.nan_to_num(standard_nf), np.linspace(0, 1, bins + 1), axis=0)
         lower_fq = torch.tensor(edges_qf[:-1].T, dtype=torch.float32, device=where)
         width_fq = torch.tensor(np.maximum(np.diff(edges_qf, axis=0), _NARROWEST_BIN).T, dtype=torch.float32).to(where)
         mean_p = target_np.mean(axis=0)
         spread_p = np.where((spread := target_np.std(axis=0)) > 1e-6, spread, 1.0)
         with seeded(seed, where):
-            inputs = standard_nf.shape[1] * (1 + _BINS) + int(gappy_f.sum())
+            inputs = standard_nf.shape[1] * (1 + bins) + int(gappy_f.sum())
             members = Members(len(blind_mn), inputs, target_np.shape[1], plan).to(where)
             made = cls(members, lower_fq, width_fq, gappy_f, mean_p, spread_p, where)
             made._train(made._tensor(standard_nf), made._tensor((target_np - mean_p) / spread_p), blind_mn, plan)
