@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from crossperf.records import Prediction
     from crossperf.transfer import Transfer
 
+#: So few predictions with ranges are shown in full.
+_IN_FULL = 5
 #: A prediction of many runs shows these first ones; all are in the JSON file.
 _SHOWN = 20
 #: An explanation shows the features that pushed most, and the rest together.
@@ -130,42 +132,71 @@ def training(model: Predictor, data: Dataset) -> None:
 
 
 def predictions(answer: Answer) -> None:
-    """Print relative times, and seconds where they are known, one row a run."""
+    """Print relative times: a few runs with ranges as one table each, platforms below one another; many as one."""
+    out = console()
+    if answer.predictions[0].low and len(answer.predictions) <= _IN_FULL:
+        for prediction in answer.predictions:
+            out.print(_one(prediction))
+            out.print(escape(_looks(prediction)))
+        return
     platforms = list(answer.predictions[0].relative_time)
-    relative_to = answer.predictions[0].relative_to
-    against = {"source": "the run's own platform", "fastest": "the fastest predicted"}.get(relative_to, relative_to)
-    table = Table(
-        "app",
-        "input",
-        "run on",
-        *map(escape, platforms),
-        title=f"time relative to {escape(against)} (2.0x is twice as slow)",
-    )
-    for column in table.columns[3:]:
+    words = ["looks"] if answer.predictions[0].familiarity else []
+    title = f"time relative to {escape(_against(answer.predictions[0]))} (2.0x is twice as slow)"
+    table = Table("app", "input", "run on", *map(escape, platforms), *words, title=title)
+    for column in table.columns[3 : 3 + len(platforms)]:
         column.justify = "right"
-    ranged = bool(answer.predictions[0].low)
-    if ranged:
-        table.add_column("looks")
     for prediction in answer.predictions[:_SHOWN]:
         cells = [_answer_cell(prediction, name) for name in platforms]
         looks = [prediction.familiarity.word] if prediction.familiarity else []
         table.add_row(*map(escape, (prediction.app, prediction.input, prediction.source)), *cells, *looks)
-    out = console()
     out.print(table)
-    for prediction in answer.predictions[:_SHOWN] if ranged else ():
-        out.print(escape(_chances(prediction)))
     if len(answer.predictions) > _SHOWN:
         out.print(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
 
 
-def _answer_cell(prediction: Any, platform: str) -> str:
+def _against(prediction: Prediction) -> str:
+    names = {"source": "the run's own platform", "fastest": "the fastest predicted"}
+    return names.get(prediction.relative_to, prediction.relative_to)
+
+
+def _one(prediction: Prediction) -> Table:
+    """Return a prediction with its ranges, one row a platform, the fastest first."""
+    run = f"{prediction.app} {prediction.input}, run on {prediction.source}"
+    title = f"{escape(run)}: time relative to {escape(_against(prediction))} (2.0x is twice as slow)"
+    table = Table("platform", "relative time", f"range, {prediction.level:.0%}", "seconds", "fastest?", title=title)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in sorted(prediction.relative_time, key=prediction.relative_time.__getitem__):
+        low, high = prediction.low[name], prediction.high[name]
+        table.add_row(
+            escape(name),
+            f"{prediction.relative_time[name]:,.2f}x",
+            f"{low:,.2f}x to {high:,.2f}x" if low < high else "",
+            f"{prediction.seconds[name]:,.3g}" if name in prediction.seconds else "-",
+            f"{prediction.chance_fastest[name]:.0%}",
+            style="bold" if name == prediction.fastest else None,
+        )
+    return table
+
+
+def _looks(prediction: Prediction) -> str:
+    """Return how familiar a run looks, in a sentence."""
+    looks = prediction.familiarity
+    if looks is None:
+        return ""
+    because = f" ({', '.join(looks.because)})" if looks.because else ""
+    advice = {
+        "familiar": "",
+        "unusual": ": believe the range, not the number",
+        "unknown": ": the model has seen nothing like it, so measure it where it matters",
+    }
+    return f"this run looks {looks.word} to the model{because}{advice[looks.word]}"
+
+
+def _answer_cell(prediction: Prediction, platform: str) -> str:
     text = f"{prediction.relative_time[platform]:,.2f}x"
-    low, high = (side.get(platform) for side in (prediction.low, prediction.high))
-    if low is not None and high is not None and high > low:
-        text += f" [{low:,.2f} to {high:,.2f}]"
     if platform in prediction.seconds:
         text += f" ({prediction.seconds[platform]:,.3g} s)"
-    text = escape(text)
     return f"[bold]{text}*[/bold]" if platform == prediction.fastest else text
 
 
@@ -268,17 +299,6 @@ def suggestions(found: list[Suggestion]) -> None:
     out = console()
     out.print(table)
     out.print("takes away: the share of what is still unknown, as variance over all known workloads")
-
-
-def _chances(prediction: Prediction) -> str:
-    """Return what is likely to be fastest, and what is odd about the run, in a sentence."""
-    likely = sorted(prediction.chance_fastest.items(), key=lambda item: -item[1])[:3]
-    chances = ", ".join(f"{name} {chance:.0%}" for name, chance in likely if chance >= 0.005)
-    text = f"{prediction.app} {prediction.input}: fastest is {chances}; ranges hold {prediction.level:.0%} of the time"
-    looks = prediction.familiarity
-    if looks and looks.because:
-        text += f"; this run looks {looks.word} to the model ({', '.join(looks.because)})"
-    return text
 
 
 def info(facts: dict[str, Any]) -> None:
