@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def predict(saved: Saved, source: Source, *, relative_to: str = "source", level:
     if not len(cells):
         raise PredictError(f"{table.path}: found no successful run, expected at least one to predict from.")
     _refuse_unknown_platforms(cells, saved, table.path)
-    counters_nc, notes = match_counters(cells, saved.counters, table.path)
+    counters_nc, notes = match_counters(cells, saved.counters, table.path, _offered(saved, cells))
     if table.n_failed:
         notes.append(f"{table.n_failed:,} failed runs of {table.path} were left out.")
     source_n = np.array([saved.platforms.index(name) for name in cells.platform_n], dtype=np.int64)
@@ -140,8 +140,22 @@ def relative_to_source(log_relative_np: Floats, source_n: NDArray[np.int64]) -> 
     return np.asarray(log_relative_np - np.take_along_axis(log_relative_np, source_n[:, None], axis=1))
 
 
-def match_counters(cells: Cells, wanted: Sequence[str], where: str) -> tuple[Floats, list[str]]:
-    """Return the counters a model wants, by name and in its order; those the cells lack are NaN and named.
+def _offered(saved: Saved, cells: Cells) -> frozenset[str]:
+    """Return the counters that runs on the platforms of these cells had in training; all where that was not kept."""
+    sources = [saved.platforms.index(name) for name in set(cells.platform_n)]
+    rows_nc = saved.features_nf[np.isin(saved.source_n, sources), : len(saved.counters)]
+    if not len(rows_nc):
+        return frozenset(saved.counters)
+    there_c = np.asarray(~np.isnan(rows_nc).all(axis=0))
+    return frozenset(name for name, there in zip(saved.counters, there_c, strict=True) if there)
+
+
+def match_counters(
+    cells: Cells, wanted: Sequence[str], where: str, offered: Collection[str] | None = None
+) -> tuple[Floats, list[str]]:
+    """Return the counters a model wants, by name and in its order; those the cells lack are NaN.
+
+    The lacking ones are named, but for those that runs on the same platforms did not have in training either.
 
     The models take a missing counter as not measured, so the answer is coarser, not wrong by a made-up value.
     """
@@ -156,9 +170,10 @@ def match_counters(cells: Cells, wanted: Sequence[str], where: str) -> tuple[Flo
             missing=missing,
         )
     notes = []
-    if missing:
+    told = [name for name in missing if offered is None or name in offered]
+    if told:
         notes.append(
-            f"{where} lacks {len(missing)} of the {len(wanted)} counters it was trained on ({some_of(missing)}): "
+            f"{where} lacks {len(told)} of the {len(wanted)} counters it was trained on ({some_of(told)}): "
             "they count as not measured, and the answer is less certain."
         )
     if extra:
