@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py [--data DIR] [--models a,b] [--cells 1000,10000,100000] [--runs 1000000] [--write]
 
-Four tables: fit and predict on scout_single (named and left out where it is absent) and on toy tables of growing
+Fit and predict on the testbed, on scout_single (named and left out where it is absent) and on toy tables of growing
 size; prediction in a batch and one cell at a time; building the dataset of a long Parquet table. Each figure is
 taken in a process of its own, so that peak memory is its own. --write keeps them in benchmarks/speed.md.
 """
@@ -23,7 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from crossperf import dataset, model, toy
+from crossperf import dataset, model, testbed, toy
+from crossperf.model import store
 
 HERE = Path(__file__).parent
 INPUTS = 10
@@ -41,8 +42,9 @@ def main() -> None:
         for title, path in tables(arguments, Path(folder)):
             sections.append(fit_section(title, path, names))
             print(sections[-1], flush=True)
-        sections.append(build_section(Path(folder) / "long.parquet", arguments.runs))
-        print(sections[-1], flush=True)
+        if arguments.runs:
+            sections.append(build_section(Path(folder) / "long.parquet", arguments.runs))
+            print(sections[-1], flush=True)
     if arguments.write:
         (HERE / "speed.md").write_text("\n".join(sections), encoding="utf-8")
         print(f"wrote {HERE / 'speed.md'}", file=sys.stderr)
@@ -54,7 +56,7 @@ def parse() -> argparse.Namespace:
     default = ",".join(name for name in model.MODELS if name not in model.PACKAGES)
     parser.add_argument("--models", default=default)
     parser.add_argument("--cells", default="1000,10000,100000")
-    parser.add_argument("--runs", type=int, default=1_000_000)
+    parser.add_argument("--runs", type=int, default=1_000_000, help="of the long table; 0 leaves it out")
     parser.add_argument("--write", action="store_true", help="keep the tables beside this script")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     parser.add_argument("--facts", help=argparse.SUPPRESS)
@@ -62,13 +64,14 @@ def parse() -> argparse.Namespace:
 
 
 def tables(arguments: argparse.Namespace, folder: Path) -> list[tuple[str, Path]]:
-    found = []
+    testbed.load().write(folder / "testbed.parquet")
+    found = [("testbed", folder / "testbed.parquet")]
     scout = arguments.data / "scout_single" / "runs.parquet"
     if scout.is_file():
         found.append(("scout_single", scout))
     else:
         print(f"left out: {scout} is not there", file=sys.stderr)
-    for cells in map(int, arguments.cells.split(",")):
+    for cells in map(int, arguments.cells.split(",") if arguments.cells else ()):
         path = folder / f"toy-{cells}.parquet"
         apps = max(2, cells // (INPUTS * PLATFORMS))
         toy.make_table(apps, INPUTS, PLATFORMS, repeats=1).write(path)
@@ -100,8 +103,14 @@ def measure_fit(path: str, name: str) -> dict[str, float]:
         start = time.perf_counter()
         fitted.predict(rows[i : i + 1])
         singles.append(time.perf_counter() - start)
+    with tempfile.TemporaryDirectory() as folder:
+        store.save(store.Saved.of(fitted, data), Path(folder) / "model")
+        start = time.perf_counter()
+        store.load(Path(folder) / "model")
+        load_s = time.perf_counter() - start
     return {
         "fit_s": fit_s,
+        "load_s": load_s,
         "cells_per_s": 20_000 / batch_s,
         "one_ms": 1e3 * sorted(singles)[100],
         "one_p99_ms": 1e3 * sorted(singles)[197],
@@ -138,14 +147,17 @@ def fit_section(title: str, path: Path, names: list[str]) -> str:
     lines = [
         f"## {title}",
         "",
-        "| model | fit s | fit / random-forest | cells/s, batch of 20,000 | one cell, ms (99th perc.) | peak GB |",
-        "|---|---|---|---|---|---|",
+        "| model | fit s | fit / random-forest | cells/s, batch of 20,000 | one cell, ms (99th perc.) | load s | peak GB |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name in names:
         m = measured[name]
         ratio = f"{m['fit_s'] / base['fit_s']:.2f}" if base else "-"
         one = f"{m['one_ms']:.2f} ({m['one_p99_ms']:.2f})"
-        lines.append(f"| {name} | {m['fit_s']:.1f} | {ratio} | {m['cells_per_s']:,.0f} | {one} | {m['peak_gb']:.2f} |")
+        lines.append(
+            f"| {name} | {m['fit_s']:.1f} | {ratio} | {m['cells_per_s']:,.0f} | {one} "
+            f"| {m['load_s']:.2f} | {m['peak_gb']:.2f} |"
+        )
     return "\n".join(lines) + "\n"
 
 
