@@ -147,7 +147,8 @@ def fit_section(title: str, path: Path, names: list[str]) -> str:
     lines = [
         f"## {title}",
         "",
-        "| model | fit s | fit / random-forest | cells/s, batch of 20,000 | one cell, ms (99th perc.) | load s | peak GB |",
+        "| model | fit s | fit / random-forest | cells/s, batch of 20,000 | one cell, ms (99th perc.) | load s "
+        "| peak GB |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in names:

@@ -7,6 +7,7 @@ pytest.importorskip("torch")
 
 from crossperf import dataset, metrics, model, toy
 from crossperf.dataset import Dataset
+from crossperf.errors import SettingsError
 from crossperf.model.default import Crossperf, _even_folds, _weights
 from tests.model.conftest import QUICK
 
@@ -116,3 +117,8 @@ def test_a_table_with_one_application_and_one_workload_is_learned_without_anythi
     made = quick().learn(small)
     assert np.isfinite(made.predict(small.features_nf)).all()
     assert np.isfinite(made.forecast(small.features_nf).between(0.8, small.source_n)).all()
+
+
+def test_a_setting_that_leaves_nothing_to_learn_with_is_refused(data: Dataset) -> None:
+    with pytest.raises(SettingsError, match="found members=0, expected 1 or more"):
+        quick(members=0).learn(data)

@@ -21,7 +21,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from crossperf.dataset import Dataset, Split
-from crossperf.errors import MissingDependencyError
+from crossperf.errors import MissingDependencyError, SettingsError
 from crossperf.model.base import Floats, Predictor, State, fill_targets
 from crossperf.model.encoding import Encoder
 from crossperf.model.forest import Forest
@@ -112,6 +112,10 @@ class Crossperf(Predictor):
         runtime_column
             The column with the runtime on the source. The other measured columns are also seen divided by it.
         """
+        for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
+            if getattr(self, name) < 1:
+                found = f"{self.name}: found {name}={getattr(self, name)!r}, expected 1 or more."
+                raise SettingsError(found, setting=name)
         self._apps_n = None if apps is None else np.unique(np.asarray(apps), return_inverse=True)[1]
         self.runtime_column_ = -1 if runtime_column is None else runtime_column
         return super().fit(X, y, groups=groups, cpu=cpu)
