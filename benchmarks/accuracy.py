@@ -172,13 +172,20 @@ def report(results: list[Result]) -> list[str]:
     return [*worth(results, keys), *sections]
 
 
-def by_model(results: list[Result], column: str) -> dict[str, float]:
-    """Return the mean of a score over seeds and folds, by model."""
-    values: dict[str, list[float]] = {}
+def by_fold(results: list[Result], column: str) -> dict[str, dict[tuple[int, int], float]]:
+    """Return a score by model, seed and fold."""
+    values: dict[str, dict[tuple[int, int], float]] = {}
     for result in results:
         for name, scores in result.evaluation["models"].items():
-            values.setdefault(name, []).extend(f[column] for f in scores["folds"] if f.get(column) is not None)
-    return {name: float(np.mean(there)) for name, there in values.items() if there}
+            for fold, there in enumerate(scores["folds"]):
+                if there.get(column) is not None:
+                    values.setdefault(name, {})[result.seed, fold] = there[column]
+    return values
+
+
+def by_model(results: list[Result], column: str) -> dict[str, float]:
+    """Return the mean of a score over seeds and folds, by model."""
+    return {name: float(np.mean(list(there.values()))) for name, there in by_fold(results, column).items()}
 
 
 def section(table: str, split: str, results: list[Result]) -> str:
@@ -222,26 +229,24 @@ def section(table: str, split: str, results: list[Result]) -> str:
 
 def worth(results: list[Result], keys: list[tuple[str, str]]) -> list[str]:
     """Return `typical_factor - 1` of the default model over that of each peer, and over the best in hindsight."""
-    excess = {
-        key: {name: factor - 1 for name, factor in by_model(there, "typical_factor").items()}
-        for key in keys
-        if (there := [r for r in results if (r.table, r.split) == key])
-    }
-    peers = list(dict.fromkeys(name for one in excess.values() for name in one if name != model.DEFAULT))
-    keys = [key for key in keys if model.DEFAULT in excess[key] and len(excess[key]) > 1]
-    if not keys or not peers:
+    ratios, peers = {}, []
+    for key in keys:
+        factors = by_fold([r for r in results if (r.table, r.split) == key], "typical_factor")
+        own = factors.pop(model.DEFAULT, {})
+        for peer, theirs in factors.items():
+            same = sorted(set(own) & set(theirs))
+            if same:
+                ratios[key, peer] = sum(own[f] - 1 for f in same) / sum(theirs[f] - 1 for f in same)
+                peers += [peer] if peer not in peers else []
+    keys = [key for key in keys if any((key, peer) in ratios for peer in peers)]
+    if not keys:
         return []
-    ratios = {
-        (key, peer): excess[key][model.DEFAULT] / excess[key][peer]
-        for key in keys
-        for peer in peers
-        if peer in excess[key]
-    }
     lines = [
         f"## What `{model.DEFAULT}` is worth",
         "",
         f"`typical_factor - 1` of `{model.DEFAULT}` over that of each peer (below 1 is ahead), and over the best of "
-        "them chosen in hindsight on the very same held-out rows. Only peers that were scored on a table stand there.",
+        "them chosen in hindsight on the very same held-out rows. Each pair is compared on the folds and seeds that "
+        "both were scored on.",
         "",
         "| table, split | " + " | ".join(peers) + " | best in hindsight |",
         "|---" * (len(peers) + 2) + "|",
