@@ -12,7 +12,7 @@ def main() -> None:
     data = dataset.build(runs)
     print(f"{len(data)} cells, {len(data.features)} features, platforms {', '.join(data.platforms)}")
 
-    # Ridge keeps the example quick; VaeDnn() is used the same way.
+    # Ridge keeps the example quick; Crossperf() is used the same way.
     result = evaluate.evaluate(data, {"ridge": Ridge}, split="workload", n_folds=4)
     print(f"typical factor on unseen inputs: {result.models['ridge']['typical_factor']:.2f}")
 
