@@ -45,6 +45,13 @@ def test_oddness_grows_with_the_distance_from_what_is_known(made: Familiarity) -
 def test_what_was_not_measured_is_guessed_better_than_by_the_mean(made: Familiarity) -> None:
     truth = programs(np.random.default_rng(4), 300)
     hidden = np.random.default_rng(5).random(truth.shape) < 0.3
-    guessed = made.impute(np.where(hidden, np.nan, truth))
+    guessed = made.impute(np.where(hidden, np.nan, truth), np.zeros(8, bool))
     np.testing.assert_array_equal(guessed[~hidden], truth[~hidden])
     assert np.abs(guessed - truth)[hidden].mean() < 0.5 * np.abs(truth)[hidden].mean()
+
+
+def test_what_was_not_measured_is_taken_from_a_cell_of_the_same_source(made: Familiarity) -> None:
+    exact = np.arange(8) == 3
+    cell = np.full((1, 8), np.nan)
+    cell[0, [0, 3]] = made.known_bf[17, [0, 3]]
+    np.testing.assert_allclose(made.impute(cell, exact)[0], made.known_bf[17])

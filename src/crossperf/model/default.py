@@ -29,7 +29,7 @@ from crossperf.model.ranges import Forecast, Ranges
 
 try:
     from crossperf.model.ensemble import Ensemble, Plan
-    from crossperf.model.familiarity import Familiarity
+    from crossperf.model.familiarity import Familiarity, distinct
     from crossperf.model.kernel import Kernel
 except ImportError as error:
     raise MissingDependencyError("The model 'crossperf' needs PyTorch: pip install 'crossperf[torch]'") from error
@@ -278,10 +278,10 @@ class Crossperf(Predictor):
         return np.column_stack([features_nf, np.where(np.isfinite(rates_nf), rates_nf, np.nan)])
 
     def _completed(self, features_nf: Floats) -> Floats:
-        """Return cells with what the latent space expects for counters that their source offers and they lack."""
+        """Return cells with what the nearest known run had for counters that their source offers and they lack."""
         seen_nf = ~np.isnan(features_nf)
         keys_nf = np.column_stack([features_nf[:, self.flag_f_] != 0, seen_nf])
-        first_u, number_n = _distinct(keys_nf)
+        first_u, number_n = distinct(keys_nf)
         keys_uf, flags = keys_nf[first_u], int(self.flag_f_.sum())
         lacking_uf = np.stack([self._lacking(key_f[:flags], key_f[flags:]) for key_f in keys_uf])
         lacking_nf = lacking_uf[number_n]
@@ -289,7 +289,7 @@ class Crossperf(Predictor):
         if not len(rows):
             return features_nf
         standard_nf = self.encoder_(self._with_rates(features_nf[rows]))[:, : features_nf.shape[1]]
-        guessed_nf = self.encoder_.inverse(self.familiarity_.impute(standard_nf))
+        guessed_nf = self.encoder_.inverse(self.familiarity_.impute(standard_nf, self.flag_f_))
         completed_nf = features_nf.copy()
         completed_nf[rows] = np.where(lacking_nf[rows], guessed_nf, features_nf[rows])
         return completed_nf
@@ -391,14 +391,6 @@ class Crossperf(Predictor):
         self.kernel_ = Kernel.from_state(part("kernel"))
         self.familiarity_ = Familiarity.from_state(part("familiarity"), device=self.device)
         self.ranges_ = Ranges.from_state(part("ranges"))
-
-
-def _distinct(rows_nf: Mask) -> tuple[Integers, Integers]:
-    """Return the number of one row of each kind, and the kind of each row."""
-    packed_nb = np.packbits(rows_nf, axis=1)
-    kinds = np.ascontiguousarray(packed_nb).view(f"V{packed_nb.shape[1]}").ravel()
-    _, first_u, number_n = np.unique(kinds, return_index=True, return_inverse=True)
-    return first_u, number_n
 
 
 def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Integers:

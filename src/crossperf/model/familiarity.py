@@ -25,6 +25,8 @@ _ORDINARY, _UNKNOWN_BEYOND = 0.95, 2.0
 _HELD_BACK = 0.15
 _WIDTH, _BATCH, _RATE, _WEIGHT_DECAY = 128, 256, 2e-3, 1e-4
 _MOST_MASKED = 0.6
+#: What a feature that must agree weighs beside the others.
+_MUST_AGREE = 1e3
 #: Known cells that a run is compared with; more are thinned.
 _MOST_KNOWN = 20_000
 
@@ -127,10 +129,22 @@ class Familiarity:
             mean_nk, _ = self.vae.encode(*filled(standard_nf, self.device))
         return mean_nk.cpu().numpy().astype(np.float64)
 
-    def impute(self, standard_nf: Floats) -> Floats:
-        """Return the cells with what the decoder expects where nothing was measured."""
-        decoded_nf = self._decode(self.latent(standard_nf))
-        return np.where(np.isnan(standard_nf), decoded_nf, standard_nf)
+    def impute(self, standard_nf: Floats, exact_f: NDArray[np.bool_]) -> Floats:
+        """Return the cells with what the nearest known cell had where nothing was measured.
+
+        Nearest is meant in the features that were measured; those marked `exact` (the source) must agree before
+        any other counts. Values of a real cell go together; what the decoder expects, feature by feature, does not.
+        """
+        completed_nf = standard_nf.copy()
+        seen_nf = ~np.isnan(standard_nf)
+        weight_f = np.where(exact_f, _MUST_AGREE, 1.0)
+        first_u, number_n = distinct(seen_nf)
+        for kind, seen_f in enumerate(seen_nf[first_u]):
+            rows = np.flatnonzero(number_n == kind)
+            asked, known = ((values * weight_f)[:, seen_f] for values in (standard_nf[rows], self.known_bf))
+            near_n = torch.cdist(torch.from_numpy(asked), torch.from_numpy(known)).argmin(dim=1).numpy()
+            completed_nf[np.ix_(rows, ~seen_f)] = self.known_bf[near_n][:, ~seen_f]
+        return completed_nf
 
     def oddness(self, standard_nf: Floats) -> Oddness:
         """Return how each cell differs from what is known."""
@@ -192,6 +206,14 @@ class Familiarity:
         sigma, surprise, distance, active = (float(number) for number in state["numbers"])
         network.to(where).eval()
         return cls(network, sigma, known_bk, state["known_bf"], state["row_b"], surprise, distance, int(active), where)
+
+
+def distinct(rows_nf: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    """Return the number of one row of each kind, and the kind of each row."""
+    packed_nb = np.packbits(rows_nf, axis=1)
+    kinds = np.ascontiguousarray(packed_nb).view(f"V{packed_nb.shape[1]}").ravel()
+    _, first_u, number_n = np.unique(kinds, return_index=True, return_inverse=True)
+    return first_u, number_n
 
 
 def _train(network: v.Vae, x_nf: Tensor, seen_nf: Tensor, steps: int) -> None:
