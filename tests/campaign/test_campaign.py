@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crossperf import campaign
-from crossperf.campaign import log
+from crossperf.campaign import counting, log
 from crossperf.campaign.timing import spread
 from crossperf.errors import CollectError, SettingsError
 from crossperf.runs.table import from_runs
@@ -275,3 +275,27 @@ def test_an_interrupt_while_counting_leaves_no_valgrind_behind(tmp_path: Path) -
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=30) == 130
     assert not any(map(alive, tools))
+
+
+def test_a_program_that_starts_while_all_are_being_ended_goes_with_what_it_started(tmp_path: Path) -> None:
+    running = counting._Running()
+    running.stop()
+    told = tmp_path / "pid"
+
+    class AfterItsChildStarted:
+        """A lock that is had once the program has started one of its own."""
+
+        def __enter__(self) -> None:
+            until = time.monotonic() + 30
+            while not (told.exists() and told.read_text().strip()):
+                assert time.monotonic() < until
+                time.sleep(0.01)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    running._lock = AfterItsChildStarted()  # type: ignore[assignment]
+    start = time.monotonic()
+    running.run(["sh", "-c", f"sleep 60 & echo $! > {told}; wait"])
+    assert time.monotonic() - start < 45  # it would wait for the child's output
+    assert not alive(int(told.read_text()))

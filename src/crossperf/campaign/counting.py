@@ -87,7 +87,7 @@ class _Running:
         with self._lock:
             self._processes.add(process)
             if self.stopped:
-                process.kill()
+                end_family(process.pid)
         try:
             output, _ = process.communicate(timeout=_LIMIT_S)
         except subprocess.TimeoutExpired:
