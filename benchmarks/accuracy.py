@@ -30,18 +30,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossperf import dataset, evaluate, model, testbed
+from crossperf.dataset import Dataset
+from crossperf.records import LOOKS
 
 HERE = Path(__file__).parent
 TABLES = ("testbed", "aiwc_opencl", "scout_single", "amaris_gpu")
 COLUMNS = ("typical_factor", "r2_log", "r2", "same_order", "kendall_tau", "top1", "slowdown", "order_auc", "mae")
-TRUST = ("coverage", "range_factor", *(f"{what}_{word}" for word in evaluate.WORDS for what in ("factor", "share")))
+TRUST = ("coverage", "range_factor", *(f"{what}_{word}" for word in LOOKS for what in ("factor", "share")))
 
 
 class Task(NamedTuple):
     """One model on one table, split and seed."""
 
     table: str
-    path: str
+    folder: str
     split: Any
     seed: int
     model: str
@@ -65,10 +67,7 @@ def main() -> None:
     sections = report(results)
     print("\n".join(sections))
     if arguments.write:
-        target = HERE / ("ablation.md" if arguments.ablation else "accuracy.md")
-        with target.open("a", encoding="utf-8") as file:
-            file.write("\n".join([header(arguments.ablation), *sections]) + "\n")
-        print(f"wrote {target}", file=sys.stderr)
+        add(HERE / ("ablation.md" if arguments.ablation else "accuracy.md"), header(arguments.ablation), sections)
 
 
 def parse() -> argparse.Namespace:
@@ -91,13 +90,11 @@ def parse() -> argparse.Namespace:
 
 def run(arguments: argparse.Namespace) -> list[Result]:
     """Return the scores of all that was asked for; each is also written as soon as it is there."""
-    tables = [name for name in arguments.tables.split(",") if name == "testbed" or present(arguments.data / name)]
-    if not tables:
-        sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
+    tables = tables_of(arguments)
     models = ["ablation"] if arguments.ablation else installed(arguments.models.split(","))
     shared = (arguments.folds, arguments.scored_folds, arguments.platforms)
     tasks = [
-        Task(table, str(arguments.data / table / "runs.parquet"), split, int(seed), name, *shared)
+        Task(table, str(arguments.data), split, int(seed), name, *shared)
         for table in reversed(tables)  # the longest first
         for name in models
         for split in arguments.splits.split(",")
@@ -128,6 +125,24 @@ def read(path: Path) -> list[Result]:
     return [Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def tables_of(arguments: argparse.Namespace) -> list[str]:
+    """Return the tables asked for that are here; the others are named."""
+    tables = [name for name in arguments.tables.split(",") if name == "testbed" or present(arguments.data / name)]
+    return tables or sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
+
+
+def data_of(table: str, folder: Path, platforms: str | None = None) -> Dataset:
+    source = testbed.load() if table == "testbed" else folder / table / "runs.parquet"
+    return dataset.build(source, platforms=platforms.split(",") if platforms else None)
+
+
+def add(target: Path, head: str, sections: list[str]) -> None:
+    """Add sections below their heading to a file beside this script."""
+    with target.open("a", encoding="utf-8") as file:
+        file.write("\n".join([head, *sections]) + "\n")
+    print(f"wrote {target}", file=sys.stderr)
+
+
 def present(folder: Path) -> bool:
     if not (folder / "runs.parquet").is_file():
         print(f"left out: {folder}/runs.parquet is not there", file=sys.stderr)
@@ -145,10 +160,7 @@ def installed(names: list[str]) -> list[str]:
 
 
 def score(task: Task) -> Result:
-    data = dataset.build(
-        testbed.load() if task.table == "testbed" else task.path,
-        platforms=task.platforms.split(",") if task.platforms else None,
-    )
+    data = data_of(task.table, Path(task.folder), task.platforms)
 
     def progress(name: str, done: int, total: int) -> None:
         print(f"{task.table} {task.split} seed {task.seed}: {done}/{total} {name}", file=sys.stderr, flush=True)
@@ -217,7 +229,7 @@ def section(table: str, split: str, results: list[Result]) -> str:
     for name, coverage in means["coverage"].items():
         words = "; ".join(
             f"{word} {means[f'factor_{word}'][name]:.2f} ({means[f'share_{word}'][name]:.0%})"
-            for word in evaluate.WORDS
+            for word in LOOKS
             if name in means[f"factor_{word}"]
         )
         lines.append(

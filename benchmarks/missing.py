@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuracy import HERE, TABLES, number, opening, present
-from crossperf import catalog, dataset, evaluate, metrics, model, testbed
+from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
+from crossperf import catalog, dataset, evaluate, metrics, model
 from crossperf.dataset import Dataset
 from crossperf.model.encoding import Encoder
 
@@ -46,18 +46,13 @@ IMPUTED = ", mean imputed"
 
 def main() -> None:
     arguments = parse()
-    tables = [name for name in arguments.tables.split(",") if name == "testbed" or present(arguments.data / name)]
-    if not tables:
-        sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
     sections = []
-    for table in tables:
-        data = dataset.build(testbed.load() if table == "testbed" else arguments.data / table / "runs.parquet")
+    for table in tables_of(arguments):
+        data = data_of(table, arguments.data)
         sections.append(section(table, data, score(table, data, arguments), arguments))
         print(sections[-1], flush=True)
     if arguments.write:
-        with (HERE / "missing.md").open("a", encoding="utf-8") as file:
-            file.write("\n".join([header(arguments), *sections]) + "\n")
-        print(f"wrote {HERE / 'missing.md'}", file=sys.stderr)
+        add(HERE / "missing.md", header(arguments), sections)
 
 
 def parse() -> argparse.Namespace:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from accuracy import HERE, TABLES, number, opening, present
-from crossperf import dataset, model, testbed, transfer
+from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
+from crossperf import model, transfer
 from crossperf.cli.adapting import shots_of
 
 #: What the text under a title calls each way.
@@ -25,17 +25,12 @@ COLUMNS = ("adapted", "suggested", "scratch", "full")
 
 def main() -> None:
     arguments = parse()
-    tables = [name for name in arguments.tables.split(",") if name == "testbed" or present(arguments.data / name)]
-    if not tables:
-        sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
     sections = []
-    for table in tables:
+    for table in tables_of(arguments):
         sections.append(section(table, [score(table, arguments, int(seed)) for seed in arguments.seeds.split(",")]))
         print(sections[-1], flush=True)
     if arguments.write:
-        with (HERE / "transfer.md").open("a", encoding="utf-8") as file:
-            file.write("\n".join([header(), *sections]) + "\n")
-        print(f"wrote {HERE / 'transfer.md'}", file=sys.stderr)
+        add(HERE / "transfer.md", header(), sections)
 
 
 def parse() -> argparse.Namespace:
@@ -56,7 +51,7 @@ def parse() -> argparse.Namespace:
 
 
 def score(table: str, arguments: argparse.Namespace, seed: int) -> transfer.Transfer:
-    data = dataset.build(testbed.load() if table == "testbed" else arguments.data / table / "runs.parquet")
+    data = data_of(table, arguments.data)
     models = arguments.models.split(",")
     peers = [name for name in arguments.peers.split(",") if name and name not in models]
 
