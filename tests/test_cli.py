@@ -375,6 +375,14 @@ def test_the_default_model_gives_ranges_chances_and_reasons(
     assert "--level: found 80, expected a share between 0 and 1, such as 0.8." in refused.stderr
 
 
+def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(crossperf: Crossperf, runs_file: Path) -> None:
+    done = crossperf("train", runs_file, "-o", "model", "--model", "realmlp")
+    assert (done.status, done.stdout) == (1, "")
+    assert "The model 'realmlp' cannot be saved" in done.stderr
+    assert "train another model to keep" in done.stderr
+    assert not Path("model").exists()
+
+
 def test_names_that_look_like_markup_are_shown_as_they_are(crossperf: Crossperf, model_folder: Path, csv: Csv) -> None:
     path = csv("[/data/x],[bold],cpu-a,1,5", name="new.csv")
     assert "[/data/x]" in crossperf("predict", model_folder, path).stdout

@@ -118,6 +118,7 @@ def train(
     made = model.make(model_name, **chosen)
     if "seed" in made.get_params() and "seed" not in chosen:
         made.set_params(seed=seed)
+    made.refuse_unless_savable()
     store.refuse_unless_free(output, overwrite=overwrite)
     data = dataset.build(table, platforms=names(platforms))
     with progress_bar(f"training {model_name}") as progress:

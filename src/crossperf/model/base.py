@@ -90,6 +90,9 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """What the fit has to tell about itself."""
         return {}
 
+    def refuse_unless_savable(self) -> None:
+        """Raise where a model of this kind cannot be saved; asked before training as well, so that no fit is lost."""
+
     def get_state(self) -> State:
         """Return everything learned as named arrays."""
         check_is_fitted(self, "limits_2p_")

@@ -207,15 +207,20 @@ class _Tabular(Predictor):
             groups_n = np.arange(len(groups_n))
         return np.flatnonzero(deal(groups_n, _STOPPING_PARTS, self.seed) == 0)
 
-    def _get_state(self) -> State:
+    def refuse_unless_savable(self) -> None:
+        """Refuse: what these networks learn comes out of the library as a pickle alone."""
         raise CrossperfError(
             f"The model {self.name!r} cannot be saved: pytabkit offers a pickle alone, which crossperf neither writes "
             "nor reads. Compare it with 'crossperf evaluate', and train another model to keep.",
             model=self.name,
         )
 
+    def _get_state(self) -> State:
+        self.refuse_unless_savable()
+        return {}
+
     def _set_state(self, state: State) -> None:
-        self._get_state()
+        self.refuse_unless_savable()
 
 
 class TabM(_Tabular):
