@@ -18,6 +18,7 @@ from crossperf.dataset import Dataset, Fold, Split, folds
 from crossperf.errors import CrossperfError, DatasetError, SettingsError, some_of
 from crossperf.files import write_json
 from crossperf.model.base import Predictor
+from crossperf.records import LOOKS
 
 FORMAT = 1
 Floats = NDArray[np.float64]
@@ -27,9 +28,8 @@ Progress = Callable[[str, int, int], None]
 #: A model by name: made anew, with the same settings, for every fold.
 Maker = Callable[[], Predictor]
 
-#: The level of the ranges that are checked, and the words for how familiar a run looks.
+#: The level of the ranges that are checked.
 LEVEL = 0.8
-WORDS = ("familiar", "unusual", "unknown")
 #: Cells whose errors are drawn at a time.
 _AT_ONCE = 256
 #: Below this many applications, folds by application say little.
@@ -187,7 +187,7 @@ def trust(predictor: Any, data: Dataset, level: float = LEVEL) -> Scores:
         "coverage": float(np.concatenate(inside).mean()),
         "range_factor": float(np.exp(np.concatenate(width).mean())),
     }
-    for word in WORDS:
+    for word in LOOKS:
         rows_n = np.flatnonzero(np.array(words) == word)
         figures[f"share_{word}"] = len(rows_n) / len(words)
         figures[f"factor_{word}"] = (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crossperf.dataset import Cells, Source, combine, encode, feature_names, open_table
 from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.model.store import Saved
-from crossperf.records import Familiarity, Prediction
+from crossperf.records import FAMILIAR, Familiarity, Prediction
 
 if TYPE_CHECKING:
     from crossperf.model.ranges import Forecast
@@ -116,7 +116,7 @@ def _told(
     told = []
     for i, word in enumerate(forecast.oddness.words):
         odd_f = forecast.oddness.by_feature_nf[i, : len(saved.counters) + 1]
-        because = [] if word == "familiar" else np.argsort(-odd_f)[:_REASONS].tolist()
+        because = [] if word == FAMILIAR else np.argsort(-odd_f)[:_REASONS].tolist()
         told.append(
             {
                 "level": level,

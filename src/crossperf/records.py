@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 OK = "ok"
+#: How much a run looks like what a model has learned from, from like it to unlike it.
+FAMILIAR, UNUSUAL, UNKNOWN = LOOKS = ("familiar", "unusual", "unknown")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Run) if f.name not in ("
 class Familiarity:
     """How much a run looks like what a model has learned from.
 
-    ``word`` is ``familiar``, ``unusual`` or ``unknown``; ``score`` is 1 at the edge of what is ordinary and grows with
+    ``word`` is one of `LOOKS`; ``score`` is 1 at the edge of what is ordinary and grows with
     how odd the run is; `because` names the counters that make it so, the oddest first.
     """
 

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from crossperf.evaluate import LEVEL
 from crossperf.metrics import METRICS
+from crossperf.records import FAMILIAR, LOOKS, UNKNOWN, UNUSUAL
 
 if TYPE_CHECKING:
     from crossperf.adapt import Adaptation, Suggestion
@@ -106,11 +108,11 @@ def _meaning(scores: dict[str, Any]) -> str:
 def _trust(scores: dict[str, Any]) -> str:
     by_word = ", ".join(
         f"{scores[f'factor_{word}']:.2f} where it says '{word}' ({scores[f'share_{word}']:.0%})"
-        for word in ("familiar", "unusual", "unknown")
+        for word in LOOKS
         if scores[f"factor_{word}"] is not None
     )
     return (
-        f"gives ranges for 80 % that held {scores['coverage']:.1%} of the times, a factor of "
+        f"gives ranges for {LEVEL:.0%} that held {scores['coverage']:.1%} of the times, a factor of "
         f"{scores['range_factor']:.2f} to either side; it is off by {by_word}"
     )
 
@@ -186,9 +188,9 @@ def _looks(prediction: Prediction) -> str:
         return ""
     because = f" ({', '.join(looks.because)})" if looks.because else ""
     advice = {
-        "familiar": "",
-        "unusual": ": believe the range, not the number",
-        "unknown": ": the model has seen nothing like it, so measure it where it matters",
+        FAMILIAR: "",
+        UNUSUAL: ": believe the range, not the number",
+        UNKNOWN: ": the model has seen nothing like it, so measure it where it matters",
     }
     return f"this run looks {looks.word} to the model{because}{advice[looks.word]}"
 

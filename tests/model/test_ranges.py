@@ -5,8 +5,6 @@ import pytest
 
 from crossperf.model.ranges import Forecast, Ranges
 
-NOBODY = np.zeros(0)
-
 
 def draw(rng: np.random.Generator, apps: int, each: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return errors, signs of difficulty and applications: each application is off in its own way."""

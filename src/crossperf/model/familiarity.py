@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from torch import Tensor
 
 from crossperf.model import vae as v
 from crossperf.model.training import Stepper, batches, device_for, filled, seeded
+from crossperf.records import FAMILIAR, UNKNOWN, UNUSUAL
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-FAMILIAR, UNUSUAL, UNKNOWN = "familiar", "unusual", "unknown"
 #: A run is unusual beyond what this share of held-back workloads shows, and unknown beyond twice that.
 _ORDINARY, _UNKNOWN_BEYOND = 0.95, 2.0
 _HELD_BACK = 0.15
@@ -111,17 +111,7 @@ class Familiarity:
         distance_n = made._nearest(latent_nk[judged], groups_n[judged], groups_n[row_b])[1]
         ordinary = [float(np.quantile(values, _ORDINARY)) for values in (surprise_n, distance_n)]
         ordinary_surprise, ordinary_distance = (max(value, 1e-9) for value in ordinary)
-        return cls(
-            network,
-            made.sigma,
-            made.known_bk,
-            known_bf,
-            row_b,
-            ordinary_surprise,
-            ordinary_distance,
-            active,
-            where,
-        )
+        return replace(made, ordinary_surprise=ordinary_surprise, ordinary_distance=ordinary_distance)
 
     def latent(self, standard_nf: Floats) -> Floats:
         """Return the latent mean of each cell."""
