@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossperf import dataset, evaluate, model, testbed
+from crossperf import dataset, evaluate, heldout, model, testbed
 from crossperf.dataset import Dataset
 from crossperf.records import LOOKS
 
@@ -174,7 +174,7 @@ def score(task: Task) -> Result:
         scored_folds=task.scored_folds,
         progress=progress,
     )
-    return Result(task.table, task.split, task.seed, evaluation.to_json())
+    return Result(task.table, task.split, task.seed, evaluation.to_json(cells=False))
 
 
 def report(results: list[Result]) -> list[str]:
@@ -233,7 +233,7 @@ def section(table: str, split: str, results: list[Result]) -> str:
             if name in means[f"factor_{word}"]
         )
         lines.append(
-            f"\nRanges of `{name}` for {evaluate.LEVEL:.0%} held {coverage:.1%} of the times, a factor of "
+            f"\nRanges of `{name}` for {heldout.LEVEL:.0%} held {coverage:.1%} of the times, a factor of "
             f"{means['range_factor'][name]:.2f} to either side. Typical factor by how familiar a run looked: {words}."
         )
     return "\n".join(lines) + "\n"

@@ -309,8 +309,10 @@ def test_evaluate_prints_scores_and_writes_them_as_json(crossperf: Crossperf, ru
         "constant",
         "models",
         "doubts",
+        "versions",
+        "held_out",
     }
-    assert (facts["format"], facts["split"], facts["folds"], facts["seed"]) == (1, split, 2, 0)
+    assert (facts["format"], facts["split"], facts["folds"], facts["seed"]) == (2, split, 2, 0)
     assert list(facts["models"]) == ["median", "ridge"]
     for scores in facts["models"].values():
         assert set(METRICS) | {"fit_s", "predict_s", "folds"} == set(scores)

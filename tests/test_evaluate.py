@@ -11,6 +11,7 @@ from crossperf import dataset, metrics, toy
 from crossperf.dataset import Dataset
 from crossperf.errors import CrossperfError, DatasetError, MissingDependencyError, SettingsError
 from crossperf.evaluate import Evaluation, ablation, average, evaluate, noise_ceiling, trust
+from crossperf.heldout import Said
 from crossperf.model import Median, Ridge
 from crossperf.records import Run
 from crossperf.runs.table import from_frame
@@ -133,14 +134,14 @@ def test_json_goes_there_and_back(toy_data: Dataset, tmp_path: Path) -> None:
     result = evaluate(toy_data, ["median"], n_folds=2)
     result.write(tmp_path / "evaluation.json")
     facts = json.loads((tmp_path / "evaluation.json").read_text())
-    assert facts["format"] == 1
+    assert facts["format"] == 2
     assert {"path", "fingerprint", "runs", "apps", "workloads", "platforms"} <= set(facts["table"])
     assert set(metrics.METRICS) | {"fit_s", "predict_s", "folds"} == set(facts["models"]["median"])
     assert Evaluation.from_json(facts) == result
 
 
 def test_an_evaluation_of_another_format_is_refused() -> None:
-    with pytest.raises(CrossperfError, match="format 99 was found, expected 1"):
+    with pytest.raises(CrossperfError, match="format 99 was found, expected 2"):
         Evaluation.from_json({"format": 99})
 
 
@@ -196,17 +197,21 @@ class Sure(Median):
             log_relative_np = predicted_np
 
             class oddness:  # noqa: N801
-                words = tuple("familiar" if i % 2 else "unknown" for i in range(len(predicted_np)))
+                score_n = np.array([0.5 if i % 2 else 3.0 for i in range(len(predicted_np))])
 
             def between(self, level, reference_n):  # type: ignore[no-untyped-def]
                 return predicted_np - 0.5, predicted_np + 0.5
+
+            def level_needed(self, log_truth_np, reference_n):  # type: ignore[no-untyped-def]
+                return np.where(np.arange(predicted_np.shape[1]) == reference_n[:, None], np.nan, 0.5)
 
         return Forecast()
 
 
 def test_coverage_counts_the_other_platforms_and_familiarity_splits_the_error(toy_data: Dataset) -> None:
     predictor = Sure().learn(toy_data)
-    found = trust(predictor, toy_data)
+    cells = (toy_data.features_nf, toy_data.log_relative_time_np, toy_data.source_n)
+    found = trust(Said.by(predictor, *cells, predictor.predict(toy_data.features_nf)), toy_data)
     error_np = np.abs(predictor.predict(toy_data.features_nf) - toy_data.log_relative_time_np)
     other_np = np.arange(4) != toy_data.source_n[:, None]
     assert found["coverage"] == pytest.approx((error_np <= 0.5)[other_np].mean())

@@ -22,6 +22,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from crossperf.errors import DatasetError, did_you_mean, some_of
 from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX
+from crossperf.runs.summary import info
 from crossperf.runs.table import RunsTable, from_frame, from_runs, read
 
 Floats = NDArray[np.float64]
@@ -214,6 +215,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
             "apps": len({app for app, _ in workloads}),
             "workloads": len(workloads),
             "platforms": list(names),
+            "info": info(table),
         },
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from crossperf import dataset, show, testbed
+from crossperf import dataset, meaning, show, testbed
 from crossperf.errors import CrossperfError
 from crossperf.evaluate import Progress, evaluate
 from crossperf.model import DEFAULT, make
@@ -18,11 +18,6 @@ from crossperf.runs.summary import info
 from crossperf.runs.table import from_frame, read
 
 MODELS = ("crossperf", "vae-dnn", "random-forest")
-_HELD_OUT = {
-    "row": "cells drawn at random, as in the paper",
-    "workload": "inputs it has never seen",
-    "app": "applications it has never seen",
-}
 #: The run that the demo predicts from is taken out of the table first.
 NEW_APP, NEW_PLATFORM = "lennard_jones", "epyc-1t"
 
@@ -49,7 +44,7 @@ def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextMa
         command = (
             f"evaluate {table_path} --split {split} --models {names} --seed {seed} --scored-folds 1 --json {json_path}"
         )
-        step(f"How good is it on {_HELD_OUT[split]}?", command)
+        step(f"How good is it on {meaning.HELD_OUT[split]}?", command)
         with progress_bar(f"evaluating, split {split}") as progress:
             result = evaluate(data, MODELS, split=split, seed=seed, scored_folds=1, progress=progress)
         show.evaluation(result)

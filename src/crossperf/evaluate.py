@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +19,16 @@ from crossperf import metrics, model
 from crossperf.dataset import Dataset, Fold, Split, folds
 from crossperf.errors import CrossperfError, DatasetError, SettingsError, some_of
 from crossperf.files import write_json
+from crossperf.heldout import HeldOut, Said
+from crossperf.latent import LatentMap
 from crossperf.model.base import Predictor
+from crossperf.model.store import versions
 from crossperf.records import LOOKS
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from crossperf.figures import Plots
+
+FORMAT = 2
 Floats = NDArray[np.float64]
 Scores = dict[str, float | None]
 #: Called before each fit with the model's name, the number of fits done and the number of all fits.
@@ -28,10 +36,6 @@ Progress = Callable[[str, int, int], None]
 #: A model by name: made anew, with the same settings, for every fold.
 Maker = Callable[[], Predictor]
 
-#: The level of the ranges that are checked.
-LEVEL = 0.8
-#: Cells whose errors are drawn at a time.
-_AT_ONCE = 256
 #: Below this many applications, folds by application say little.
 _FEW_APPS = 10
 _DOMINANT_ORDER = 0.5
@@ -39,10 +43,10 @@ _DOMINANT_ORDER = 0.5
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What each model scored, and what to know before believing it."""
+    """What each model scored, what it said of every cell held out, and what to know before believing it."""
 
     table: dict[str, Any]
-    split: Split
+    split: str
     folds: int
     seed: int
     noise_ceiling: Scores
@@ -50,24 +54,70 @@ class Evaluation:
     models: dict[str, dict[str, Any]]
     doubts: list[str] = field(default_factory=list)
     scored_folds: int | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    #: ``None`` where an evaluation was written without its cells.
+    held_out: HeldOut | None = field(default=None, compare=False, repr=False)
+    #: The latent space of the first model that has one, as fitted in the first fold.
+    latent: LatentMap | None = field(default=None, compare=False, repr=False)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the evaluation as JSON's own types."""
-        return {"format": FORMAT, **{name: getattr(self, name) for name in self.__dataclass_fields__}}
+    def to_json(self, *, cells: bool = True) -> dict[str, Any]:
+        """Return the evaluation as JSON's own types, with or without what was said of each cell."""
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _LONG}
+        long = {name: part.to_json() for name in _LONG if (part := getattr(self, name)) is not None and cells}
+        return {"format": FORMAT, **facts, **long}
 
     @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> Evaluation:
+    def from_json(cls, facts: Mapping[str, Any], where: str = "the evaluation") -> Evaluation:
         """Return the evaluation that `to_json` wrote."""
-        if facts.get("format") != FORMAT:
+        found = facts.get("format") if isinstance(facts, Mapping) else None
+        if found is None:
+            raise CrossperfError(f"{where}: found no evaluation, expected what 'crossperf evaluate --json' writes.")
+        if found != FORMAT:
             raise CrossperfError(
-                f"An evaluation of format {facts.get('format')!r} was found, expected {FORMAT}. "
-                "Evaluate again with this crossperf."
+                f"{where}: an evaluation of format {found!r} was found, expected {FORMAT}. "
+                "Evaluate again with this crossperf.",
+                found=found,
+                expected=FORMAT,
             )
-        return cls(**{name: facts[name] for name in cls.__dataclass_fields__ if name in facts})
+        try:
+            short = {name: facts[name] for name in cls.__dataclass_fields__ if name in facts and name not in _LONG}
+            long = {name: kind.from_json(facts[name]) for name, kind in _LONG.items() if facts.get(name) is not None}
+            return cls(**short, **long)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise CrossperfError(
+                f"{where}: the evaluation does not read ({type(error).__name__}: {error}), expected what 'crossperf "
+                "evaluate --json' wrote. Evaluate again."
+            ) from error
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of this evaluation, by name: ``evaluation.plot.order()`` is a matplotlib figure."""
+        from crossperf.figures import Plots
+
+        return Plots(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as JSON; the file appears whole or not at all."""
-        write_json(path, self.to_json())
+        write_json(path, self.to_json(), on_one_line=tuple(_LONG))
+
+
+#: The parts of an evaluation that grow with the table.
+_LONG: dict[str, Any] = {"held_out": HeldOut, "latent": LatentMap}
+
+
+def read(path: str | os.PathLike[str]) -> Evaluation:
+    """Return the evaluation of a file that `Evaluation.write` wrote."""
+    source = Path(path)
+    try:
+        facts = json.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CrossperfError(
+            f"{source}: cannot be read ({error.strerror}), expected an evaluation. "
+            "'crossperf evaluate --json' makes one."
+        ) from error
+    except ValueError as error:
+        raise CrossperfError(f"{source}: is not JSON ({error}), expected an evaluation. Evaluate again.") from error
+    return Evaluation.from_json(facts, str(source))
 
 
 def evaluate(
@@ -98,25 +148,34 @@ def evaluate(
     common = metrics.most_common_order(data.log_time_wp)
     order = common[0] if common else None
     results: dict[str, list[Scores]] = {name: [] for name in makers}
+    said: dict[str, list[Said]] = {name: [] for name in makers}
+    latent: LatentMap | None = None
     done = 0
     for part in parts:
         for name, maker in makers.items():
             if progress:
                 progress(name, done, len(parts) * len(makers))
-            results[name].append(score_fold(maker(), data, part, split, order))
+            predictor = maker()
+            scores, told = score_fold(predictor, data, part, split, order)
+            results[name].append(scores)
+            said[name].append(told)
+            if latent is None and hasattr(predictor, "latent"):
+                latent = LatentMap.of(name, predictor.latent, data, part.test_n, seed)
             done += 1
-    ceiling = noise_ceiling(data, order)
     evaluation = Evaluation(
         table=data.table,
         split=split,
         folds=n_folds,
         seed=seed,
-        noise_ceiling=ceiling,
+        noise_ceiling=noise_ceiling(data, order),
         constant=constant_answers(data),
         models={name: {**average(scores), "folds": scores} for name, scores in results.items()},
         scored_folds=len(parts),
+        versions=versions(),
+        held_out=HeldOut.of(data, [part.test_n for part in parts], said),
+        latent=latent,
     )
-    return Evaluation(**{**vars(evaluation), "doubts": doubts(evaluation, data)})
+    return replace(evaluation, doubts=doubts(evaluation, data))
 
 
 def makers_of(models: Sequence[str] | Mapping[str, Maker], seed: int) -> dict[str, Maker]:
@@ -153,43 +212,43 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
     return {**makers, "without VAE (dnn)": _default("dnn", seed)}
 
 
-def score_fold(predictor: Predictor, data: Dataset, part: Fold, split: Split, order: metrics.Order | None) -> Scores:
-    """Fit on the training part of a fold and score the part held out."""
+def score_fold(
+    predictor: Predictor, data: Dataset, part: Fold, split: Split, order: metrics.Order | None
+) -> tuple[Scores, Said]:
+    """Fit on the training part of a fold; return the scores on the part held out, and what was said of it."""
     start = time.perf_counter()
     predictor.learn(data.take(part.train_n), split)
     fitted = time.perf_counter()
     predicted_np = predictor.predict(data.features_nf[part.test_n])
     predicted = time.perf_counter()
-    scores = metrics.score(data.log_relative_time_np[part.test_n], predicted_np, order)
+    test = data.take(part.test_n)
+    said = Said.by(predictor, test.features_nf, test.log_relative_time_np, test.source_n, predicted_np)
+    scores = metrics.score(test.log_relative_time_np, predicted_np, order)
     timed = {**scores, "fit_s": fitted - start, "predict_s": predicted - fitted}
-    return {**timed, **trust(predictor, data.take(part.test_n))} if hasattr(predictor, "forecast") else timed
+    return ({**timed, **trust(said, test)} if said.sure else timed), said
 
 
-def trust(predictor: Any, data: Dataset, level: float = LEVEL) -> Scores:
+def trust(said: Said, data: Dataset) -> Scores:
     """Return how often a model's ranges hold, how wide they are, and how far off it is by how familiar a run looks.
 
     ``coverage`` counts log(time on p / time on the source) of every other platform; ``range_factor`` is the typical
     factor from the middle of a range to its ends; ``factor_familiar`` and the like are typical factors of the runs
     that the word was given to, and ``share_familiar`` and the like how many those are.
     """
-    truth_np, predicted, inside, width, words = data.log_relative_time_np, [], [], [], []
-    for start in range(0, len(data), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
-        forecast = predictor.forecast(data.features_nf[rows])
-        low_np, high_np = forecast.between(level, data.source_n[rows])
-        known_np = ~np.isnan(truth_np[rows]) & (np.arange(truth_np.shape[1]) != data.source_n[rows, None])
-        inside.append(((low_np <= truth_np[rows]) & (truth_np[rows] <= high_np))[known_np])
-        width.append((high_np - low_np)[known_np] / 2)
-        predicted.append(forecast.log_relative_np)
-        words += forecast.oddness.words
-    truth_np, predicted_np = metrics.to_fastest(truth_np, np.concatenate(predicted))
+    if said.low_np is None or said.high_np is None:
+        return {}
+    truth_np = data.log_relative_time_np
+    known_np = ~np.isnan(truth_np) & (np.arange(truth_np.shape[1]) != data.source_n[:, None])
+    inside_np = (said.low_np <= truth_np) & (truth_np <= said.high_np)
     figures: Scores = {
-        "coverage": float(np.concatenate(inside).mean()),
-        "range_factor": float(np.exp(np.concatenate(width).mean())),
+        "coverage": float(inside_np[known_np].mean()),
+        "range_factor": float(np.exp((said.high_np - said.low_np)[known_np].mean() / 2)),
     }
+    truth_np, predicted_np = metrics.to_fastest(truth_np, said.predicted_np)
+    words_n = np.array(said.words)
     for word in LOOKS:
-        rows_n = np.flatnonzero(np.array(words) == word)
-        figures[f"share_{word}"] = len(rows_n) / len(words)
+        rows_n = np.flatnonzero(words_n == word)
+        figures[f"share_{word}"] = len(rows_n) / len(words_n)
         figures[f"factor_{word}"] = (
             metrics.typical_factor(truth_np[rows_n], predicted_np[rows_n]) if len(rows_n) else None
         )

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from crossperf.evaluate import LEVEL
-from crossperf.metrics import METRICS
-from crossperf.records import FAMILIAR, LOOKS, UNKNOWN, UNUSUAL
+from crossperf import meaning
+from crossperf.records import FAMILIAR, UNKNOWN, UNUSUAL
 
 if TYPE_CHECKING:
     from crossperf.adapt import Adaptation, Suggestion
@@ -39,82 +38,29 @@ def console() -> Console:
     return screen if screen.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
 
 
-def _folds(result: Evaluation) -> str:
-    scored = result.scored_folds or result.folds
-    return f"{result.folds} folds" if scored == result.folds else f"{scored} of {result.folds} folds"
-
-
 def evaluation(result: Evaluation) -> None:
     """Print the scores of the models, best marked, the noise ceiling below, and what they mean."""
-    facts = result.table
     out = console()
-    out.print(
-        f"split {result.split}, {_folds(result)}, seed {result.seed}: {facts['workloads']:,} workloads of "
-        f"{facts['apps']:,} apps on {len(facts['platforms'])} platforms ({escape(facts['path'])}, "
-        f"{facts['runs']:,} runs, fingerprint {facts['fingerprint']})"
-    )
-    columns = [
-        "typical_factor",
-        "r2",
-        "r2_log",
-        "same_order",
-        "kendall_tau",
-        "top1",
-        "slowdown",
-        "order_auc",
-        "mae",
-    ]
+    out.print(escape(meaning.about(result)))
+    columns = list(meaning.COLUMNS)
     table = Table("model", *columns, "fit_s", "predict_s")
     for column in table.columns[1:]:
         column.justify = "right"
-    best = {name: _best(result, name) for name in columns}
+    best = {name: meaning.best(result, name) for name in columns}
     for name, scores in result.models.items():
-        cells = [_number(scores[column], mark=scores[column] == best[column]) for column in columns]
+        marks = {column: best[column] is not None and scores[column] == best[column] for column in columns}
+        cells = [_number(scores[column], mark=marks[column]) for column in columns]
         table.add_row(name, *cells, _number(scores["fit_s"], 2), _number(scores["predict_s"], 3))
     ceiling = result.noise_ceiling
     table.add_row("noise ceiling", *(_number(ceiling[column]) for column in columns), "", "", style="dim")
     out.print(table)
-    for name, scores in result.models.items():
-        out.print(f"{name} {_meaning(scores)}")
-        if scores.get("coverage") is not None:
-            out.print(f"{name} {_trust(scores)}")
-    constant = result.constant
-    always = f"always taking {constant['fastest']}: right for {constant['fastest_share']:.0%} of the workloads"
-    if constant["order_share"] is not None:
-        always += f"; always answering {' < '.join(constant['order'])}: {constant['order_share']:.0%}"
-    out.print(escape(always))
-
-
-def _best(result: Evaluation, metric: str) -> float | None:
-    values = [scores[metric] for scores in result.models.values() if scores[metric] is not None]
-    if not values or len(result.models) < 2:
-        return None
-    return float(max(values) if METRICS[metric] == "higher" else min(values))
+    for sentence in meaning.sentences(result):
+        out.print(escape(sentence))
 
 
 def _number(value: float | None, digits: int = 3, mark: bool = False) -> str:
     text = "-" if value is None else f"{value:,.{digits}f}"
     return f"[bold]{text}*[/bold]" if mark else text
-
-
-def _meaning(scores: dict[str, Any]) -> str:
-    return (
-        f"is off by a factor of {scores['typical_factor']:.2f} typically; picks the fastest platform for "
-        f"{scores['top1']:.0%} of the cells and loses {scores['slowdown'] - 1:.1%} of the time by its picks; "
-        f"gets the whole order right for {scores['same_order']:.0%}"
-    )
-
-
-def _trust(scores: dict[str, Any]) -> str:
-    by_word = ", ".join(
-        f"{scores[f'factor_{word}']:.2f} where it says '{word}' ({scores[f'share_{word}']:.0%})"
-        for word in LOOKS
-        if scores[f"factor_{word}"] is not None
-    )
-    return (
-        f"gives ranges for {LEVEL:.0%} that held {scores['coverage']:.1%} of the times, a factor of "
-        f"{scores['range_factor']:.2f} to either side; it is off by {by_word}"
-    )
 
 
 def training(model: Predictor, data: Dataset) -> None:

@@ -5,7 +5,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from crossperf.model.familiarity import FAMILIAR, UNKNOWN, Familiarity
+from crossperf.model.familiarity import Familiarity
+from crossperf.records import FAMILIAR, UNKNOWN
 
 
 def programs(rng: np.random.Generator, cells: int) -> np.ndarray:

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from crossperf.model import vae as v
 from crossperf.model.training import Stepper, batches, device_for, filled, seeded
-from crossperf.records import FAMILIAR, UNKNOWN, UNUSUAL
+from crossperf.records import looks
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: A run is unusual beyond what this share of held-back workloads shows, and unknown beyond twice that.
-_ORDINARY, _UNKNOWN_BEYOND = 0.95, 2.0
+#: A run is unusual beyond what this share of held-back workloads shows.
+_ORDINARY = 0.95
 _HELD_BACK = 0.15
 _WIDTH, _BATCH, _RATE, _WEIGHT_DECAY = 128, 256, 2e-3, 1e-4
 _MOST_MASKED = 0.6
@@ -47,9 +47,7 @@ class Oddness:
     @property
     def words(self) -> tuple[str, ...]:
         """A plain word for each run."""
-        return tuple(
-            FAMILIAR if score <= 1.0 else UNUSUAL if score <= _UNKNOWN_BEYOND else UNKNOWN for score in self.score_n
-        )
+        return tuple(looks(score) for score in self.score_n.tolist())
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,12 @@ class VaeDnn(_Network):
         mean_nk, _ = self._vae.encode(x_nf, seen_nf)
         return self._regress(mean_nk)
 
+    def latent(self, features_nf: Floats) -> Floats:
+        """Return the latent mean of each cell."""
+        with torch.inference_mode():
+            mean_nk, _ = self._vae.encode(*filled(self.encoder_(features_nf), self._device))
+        return mean_nk.cpu().numpy().astype(np.float64)
+
     @property
     def _vae(self) -> v.Vae:
         return self.network_["vae"]  # type: ignore[no-any-return, index]

@@ -84,6 +84,11 @@ class Ranges:
         """Return the level to take the errors' quantiles at, so that ranges cover `level` of applications left out."""
         return float(np.interp(level, *_increasing(self.coverage_l, _LEVELS)))
 
+    def level(self, nominal_n: Floats) -> Floats:
+        """Return the lowest level that `nominal` takes at least so far: 0 for the narrowest, infinite beyond all."""
+        level_n = np.interp(nominal_n, _LEVELS, _increasing(self.coverage_l, _LEVELS)[0])
+        return np.where(nominal_n <= _LEVELS[0], 0.0, np.where(nominal_n > _LEVELS[-1], np.inf, level_n))
+
     def errors(self, scale_n: Floats) -> Floats:
         """Return errors in log times that each cell's prediction may have (N x B x P), each as likely as the others."""
         return np.asarray(scale_n[:, None, None] * self.error_bp)
@@ -115,6 +120,20 @@ class Forecast:
         nominal = self.ranges.nominal(level)
         low_np, high_np = np.quantile(relative_nbp, [(1 - nominal) / 2, (1 + nominal) / 2], axis=1)
         return low_np, high_np
+
+    def level_needed(self, log_truth_np: Floats, reference_n: Integers) -> Floats:
+        """Return the level of the range that just holds each true log time over that on the reference.
+
+        A calibrated model needs a level up to L for a share L of the platforms. NaN on the reference and where the
+        truth is not known.
+        """
+        drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
+        relative_nbp = drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2)
+        truth_n1p = log_truth_np[:, None, :]
+        below_np = (relative_nbp < truth_n1p).mean(axis=1) + 0.5 * (relative_nbp == truth_n1p).mean(axis=1)
+        needed_np = self.ranges.level(np.abs(2.0 * below_np - 1.0))
+        left_out_np = np.isnan(log_truth_np) | (np.arange(log_truth_np.shape[1]) == reference_n[:, None])
+        return np.where(left_out_np, np.nan, needed_np)
 
     def chance_fastest(self) -> Floats:
         """Return how likely each platform is the fastest."""

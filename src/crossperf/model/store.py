@@ -13,8 +13,6 @@ import json
 import os
 import pickle
 import platform
-import shutil
-import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -28,6 +26,7 @@ from numpy.typing import NDArray
 import crossperf.model as models
 from crossperf.dataset import Dataset
 from crossperf.errors import CrossperfError, ModelFolderError
+from crossperf.files import Folder
 from crossperf.model.base import Predictor, State
 
 FORMAT = 1
@@ -48,6 +47,7 @@ _DESCRIPTION = "model.json"
 _WORKLOADS = "workloads.json"
 _CELLS = "cells.npz"
 _CELL_FIELDS = ("features_nf", "source_n", "workload_n")
+_FOLDER = Folder("model", lambda folder: (folder / _DESCRIPTION).is_file(), ModelFolderError)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Saved:
         training = {**data.table, "cells": len(data)}
         there_w, workload_n = np.unique(data.workload_n, return_inverse=True)
         workloads = tuple(data.workloads[w] for w in there_w)
-        about = (model, data.counters, data.platforms, data.platform_classes, training, _versions())
+        about = (model, data.counters, data.platforms, data.platform_classes, training, versions())
         cells = (data.features_nf, data.source_n, workload_n.astype(np.int64))
         return cls(*about, workloads, data.log_time_wp[there_w], *cells)
 
@@ -91,12 +91,7 @@ def save(saved: Saved, folder: str | os.PathLike[str], *, overwrite: bool = Fals
 
     Only a folder that holds a crossperf model is ever replaced.
     """
-    target = Path(folder)
-    refuse_unless_free(target, overwrite=overwrite)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    try:
-        part.chmod(0o755)
+    with _FOLDER.whole(folder, overwrite=overwrite) as part:
         _write_state(part / saved.model.state_file, saved.model.get_state())
         description = {
             "format": FORMAT,
@@ -114,43 +109,11 @@ def save(saved: Saved, folder: str | os.PathLike[str], *, overwrite: bool = Fals
             _write_workloads(part / _WORKLOADS, saved)
         if len(saved.features_nf):
             _write_state(part / _CELLS, {name: getattr(saved, name) for name in _CELL_FIELDS})
-        _swap_in(part, target)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def refuse_unless_free(target: Path, *, overwrite: bool) -> None:
     """Raise unless a model may be written there; asked before training as well, so that no fit is lost."""
-    if not target.exists():
-        if target.parent.exists() and not os.access(target.parent, os.W_OK):
-            raise ModelFolderError(f"{target}: its folder cannot be written to. Choose another place with -o.")
-        return
-    if not (target / _DESCRIPTION).is_file() and not (target.is_dir() and not any(target.iterdir())):
-        raise ModelFolderError(
-            f"{target}: found something that is not a crossperf model, expected a new or a model folder. "
-            "It was left as it is; choose another place with -o."
-        )
-    if (target / _DESCRIPTION).is_file() and not overwrite:
-        raise ModelFolderError(
-            f"{target}: found a model there already, expected a new folder. Choose another place with -o, or "
-            "replace it with --overwrite."
-        )
-
-
-def _swap_in(part: Path, target: Path) -> None:
-    """Move a finished folder to its place; what stood there is moved aside first and removed last."""
-    if not target.exists():
-        part.replace(target)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-    target.replace(aside / target.name)
-    try:
-        part.replace(target)
-    except OSError:
-        (aside / target.name).replace(target)
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    _FOLDER.refuse_unless_free(target, overwrite=overwrite)
 
 
 def load(folder: str | os.PathLike[str]) -> Saved:
@@ -255,7 +218,8 @@ def _read_cells(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64], NDA
     return features_nf, source_n, workload_n
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what a result depends on."""
     found = {"python": platform.python_version()}
     for name in ("crossperf", "numpy", "scikit-learn", "torch", "xgboost-cpu"):
         try:
