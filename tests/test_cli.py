@@ -185,11 +185,11 @@ def test_a_seed_out_of_range_is_refused_by_its_name(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("model.json", b'{"format": 99}', "found format 99, expected 1. Upgrade crossperf"),
+        ("model.json", b'{"format": 99}', "found format 99, expected 2. Upgrade crossperf"),
         ("model.json", b'{"format": 1, "model": "rid', "does not read as a model's description"),
         ("model.json", b"\xff\xfe", "does not read as a model's description"),
         ("model.json", b"[]", "does not read as a model's description"),
-        ("model.json", b'{"format": 1}', "does not load"),
+        ("model.json", b'{"format": 2}', "does not load"),
         ("arrays.npz", b"PK\x03\x04", "does not load"),
         ("arrays.npz", b"", "does not load"),
     ],

@@ -88,8 +88,8 @@ def test_a_pickle_in_the_place_of_the_weights_is_refused_and_not_run(toy_data: D
 def test_a_newer_format_is_named_and_not_guessed(saved: Saved, tmp_path: Path) -> None:
     model.save(saved, tmp_path / "model")
     path = tmp_path / "model" / "model.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
-    with pytest.raises(ModelFolderError, match=r"found format 2, expected 1\. Upgrade crossperf"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3}))
+    with pytest.raises(ModelFolderError, match=r"found format 3, expected 2\. Upgrade crossperf"):
         model.load(tmp_path / "model")
 
 

@@ -45,8 +45,6 @@ _APP_MEMBERS = 6
 _NEAR, _FAR, _POWER = np.array([3.0, 1.5, 1.0]), np.array([2.0, 2.0, 1.0]), 4.0
 #: Trees that are blind to a fold, for each member.
 _BLIND_TREES = 12
-#: The level is learned by the same trees, and must not steer where they split.
-_LEVEL_WEIGHT = 1e-3
 _BACKGROUND_EACH, _BACKGROUND_ALL = 24, 512
 _MOST_PATTERNS = 64
 _CHUNK = 2048
@@ -135,9 +133,7 @@ class Crossperf(Predictor):
         apps_n = groups_n if self._apps_n is None else self._apps_n
         del self._apps_n
         all_np = fill_targets(target_np)
-        # A single column has no contrast: it is learned as it is.
-        level_n = all_np.mean(axis=1) if all_np.shape[1] > 1 else np.zeros(len(all_np))
-        contrast_np = all_np - level_n[:, None]
+        contrast_np, _ = _contrast(all_np)
         self.flag_f_ = np.asarray(np.isin(features_nf, (0.0, 1.0)).all(axis=0))
         rated_ne = self._with_rates(features_nf)
         self.encoder_ = Encoder.fit(rated_ne)
@@ -146,7 +142,7 @@ class Crossperf(Predictor):
         folds_rn = self._folds(groups_n, apps_n, rng)
         blind_mn = np.concatenate([folds_rn[r] == np.arange(count)[:, None] for r, count in enumerate(self._counts())])
 
-        held_trees_rnp = self._fit_trees(self.encoder_.log(rated_ne), contrast_np, level_n, blind_mn)
+        held_trees_rnp = self._fit_trees(self.encoder_.log(rated_ne), all_np, blind_mn)
         self.ensemble_ = Ensemble.fit(
             standard_ne, contrast_np, blind_mn, self._plan(), device=self.device, seed=self.seed
         )
@@ -187,20 +183,23 @@ class Crossperf(Predictor):
             folds.append(np.where((fold_n < members) & (len(np.unique(fold_n)) > 1), fold_n, -1))
         return np.stack(folds)
 
-    def _fit_trees(self, log_ne: Floats, contrast_np: Floats, level_n: Floats, blind_mn: Mask) -> Floats:
-        """Grow the trees on all cells, and a few for each member on what it sees; return what those say blindly."""
-        target_np = np.column_stack([contrast_np, _LEVEL_WEIGHT * level_n])
+    def _fit_trees(self, log_ne: Floats, target_np: Floats, blind_mn: Mask) -> Floats:
+        """Grow the trees on all cells, and a few for each member on what it sees; return what those say blindly.
+
+        Trees learn times relative to the source, and contrasts through them: with cells of one workload that differ
+        in their target, a tree does not stop at the workload.
+        """
 
         def grow(count: int, rows: NDArray[Any], seed: int) -> Any:
             trees = ExtraTreesRegressor(count, max_features=0.5, n_jobs=self.n_jobs, random_state=seed)
             return trees.fit(log_ne[rows], target_np[rows])
 
         self.forest_ = Forest.of(grow(self.trees, np.arange(len(log_ne)), self.seed).estimators_)
-        said_mnp = np.full((len(blind_mn), *contrast_np.shape), np.nan)
+        said_mnp = np.full((len(blind_mn), *target_np.shape), np.nan)
         for member, blind_n in enumerate(blind_mn):
             if blind_n.any() and not blind_n.all():
                 grown = grow(_BLIND_TREES, ~blind_n, self.seed + member + 1)
-                said_mnp[member, blind_n] = grown.predict(log_ne[blind_n])[:, :-1]
+                said_mnp[member, blind_n] = _contrast(grown.predict(log_ne[blind_n]).reshape(-1, target_np.shape[1]))[0]
         return self._pick(said_mnp, blind_mn)
 
     def _pick(self, said_mnp: Floats, blind_mn: Mask) -> Floats:
@@ -314,11 +313,10 @@ class Crossperf(Predictor):
         for start in range(0, len(features_nf), _CHUNK):
             rated_ne = self._with_rates(self._completed(features_nf[start : start + _CHUNK]))
             standard_ne = self.encoder_(rated_ne)
-            trees_np = self.forest_.predict(self.encoder_.log(rated_ne))
+            trees_np, level_n = _contrast(self.forest_.predict(self.encoder_.log(rated_ne)))
             kernel_np, gap_n = self.kernel_.predict(np.nan_to_num(standard_ne))
             networks_np = self.ensemble_.predict(standard_ne)
-            contrast_np = self._blend(np.stack([networks_np, trees_np[:, :-1], kernel_np]), gap_n)
-            parts.append(contrast_np + trees_np[:, -1:] / _LEVEL_WEIGHT)
+            parts.append(self._blend(np.stack([networks_np, trees_np, kernel_np]), gap_n) + level_n[:, None])
             gaps.append(gap_n)
         return np.concatenate(parts), np.concatenate(gaps)
 
@@ -391,6 +389,16 @@ class Crossperf(Predictor):
         self.kernel_ = Kernel.from_state(part("kernel"))
         self.familiarity_ = Familiarity.from_state(part("familiarity"), device=self.device)
         self.ranges_ = Ranges.from_state(part("ranges"))
+
+
+def _contrast(log_time_np: Floats) -> tuple[Floats, Floats]:
+    """Return log times less their mean over the platforms, and that mean; a single column is kept as it is.
+
+    >>> [part.tolist() for part in _contrast(np.array([[0.0, 2.0]]))]
+    [[[-1.0, 1.0]], [1.0]]
+    """
+    level_n = log_time_np.mean(axis=1) if log_time_np.shape[1] > 1 else np.zeros(len(log_time_np))
+    return log_time_np - level_n[:, None], level_n
 
 
 def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Integers:

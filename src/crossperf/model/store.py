@@ -29,7 +29,7 @@ from crossperf.errors import CrossperfError, ModelFolderError
 from crossperf.files import Folder
 from crossperf.model.base import Predictor, State
 
-FORMAT = 1
+FORMAT = 2
 #: What reading a damaged folder can raise, in the libraries underneath.
 _DAMAGE = (
     LookupError,
