@@ -4,9 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-# Real programs that the tests count with and count: the tools, two emulators, MPI and an application.
+# Real programs that the tests count with and count (the tools, two emulators, MPI and an application), a browser for
+# the report, and a Slurm with its accounting.
 DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-dev binutils util-linux \
-	openmpi-bin libopenmpi-dev qemu-user lammps
+	openmpi-bin libopenmpi-dev qemu-user lammps chromium fonts-dejavu-core \
+	slurm-wlm slurm-wlm-basic-plugins slurm-client munge slurmdbd mariadb-server-core mariadb-client-core \
+	lua5.1 lua5.3 lua5.4
 
 .PHONY: demo test test-fast tools check bench clean
 

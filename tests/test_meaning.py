@@ -8,7 +8,7 @@ import pytest
 from crossperf import dataset, meaning, toy
 from crossperf.cli import commands
 from crossperf.dataset import Dataset
-from crossperf.evaluate import Evaluation, evaluate
+from crossperf.evaluate import Evaluation, ablation, evaluate
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +52,12 @@ def test_the_command_is_one_that_the_command_line_takes(result: Evaluation) -> N
     assert str(context.params["table"]) == "my runs.csv"
     assert (context.params["models"], context.params["scored_folds"]) == ("median,ridge", 1)
     assert context.params["platforms"] is None
+
+
+def test_an_ablation_has_its_own_command_and_models_of_ones_own_have_none(result: Evaluation) -> None:
+    scores = result.models["ridge"]
+    assert "--ablation" in str(meaning.command(replace(result, models=dict.fromkeys(ablation(), scores))))
+    assert meaning.command(replace(result, models={"mine": scores})) is None
 
 
 def test_platforms_that_were_left_out_are_in_the_command(toy_data: Dataset) -> None:

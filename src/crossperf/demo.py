@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from crossperf import dataset, meaning, show, testbed
-from crossperf.errors import CrossperfError
-from crossperf.evaluate import Progress, evaluate
+from crossperf.errors import CrossperfError, MissingDependencyError
+from crossperf.evaluate import Evaluation, Progress, evaluate
 from crossperf.model import DEFAULT, make
 from crossperf.model.store import Saved, save
 from crossperf.predict import predict
@@ -18,16 +18,19 @@ from crossperf.runs.summary import info
 from crossperf.runs.table import from_frame, read
 
 MODELS = ("crossperf", "vae-dnn", "random-forest")
+#: The split whose evaluation ends as a page.
+_SHOWN = "workload"
 #: The run that the demo predicts from is taken out of the table first.
 NEW_APP, NEW_PLATFORM = "lennard_jones", "epyc-1t"
 
 
 def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextManager[Progress]]) -> None:
-    """Look at the testbed, score two models under three splits, train, and predict an input that was held out."""
+    """Look at the testbed, score models under three splits, train, predict an input held out, and make a page of it."""
     if folder.exists() and not folder.is_dir():
         raise CrossperfError(f"{folder}: is a file, expected a folder for the demo's files. Choose another with -o.")
     folder.mkdir(parents=True, exist_ok=True)
     table_path, model_path, new_path = folder / "runs.parquet", folder / "model", folder / "new.jsonl"
+    report_path, shown = folder / "report", folder / f"evaluation-{_SHOWN}.json"
     out = show.console()
 
     def step(text: str, command: str) -> None:
@@ -38,6 +41,7 @@ def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextMa
     table = read(table_path)
     show.info(info(table))
     data = dataset.build(table)
+    evaluations: dict[str, Evaluation] = {}
     for split in dataset.SPLITS:
         json_path = folder / f"evaluation-{split}.json"
         names = ",".join(MODELS)
@@ -51,6 +55,7 @@ def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextMa
         for doubt in result.doubts:
             out.print(f"doubt: {doubt}")
         result.write(json_path)
+        evaluations[split] = result
 
     step("Train on all of these runs.", f"train {table_path} -o {model_path} --seed {seed} --overwrite")
     with progress_bar(f"training {DEFAULT}") as progress:
@@ -66,6 +71,14 @@ def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextMa
     show.predictions(predict(saved, new_path))
     measured = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in sorted(truth.items()))
     out.print(f"what was measured there: {measured}")
+    step("Look at it: tables, figures and the doubts, on one page.", f"report {shown} -o {report_path} --overwrite")
+    try:
+        from crossperf import report
+
+        report.write(evaluations[_SHOWN], report_path, overwrite=True)
+        out.print(f"{meaning.headline(evaluations[_SHOWN])}\nopen {report_path / report.PAGE} in a browser")
+    except MissingDependencyError as missing:
+        out.print(str(missing))
     out.print(f"\nfiles are in {folder}/")
 
 

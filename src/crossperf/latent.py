@@ -43,12 +43,14 @@ class Driver:
 class LatentMap:
     """Cells on the two directions in which a latent space varies most.
 
-    ``explained`` is the share of the latent variance along each; ``unseen_n`` tells which cells were held out.
+    ``explained`` is the share of the latent variance along each; ``unseen_n`` tells which cells were held out, and
+    ``fastest_w`` which platform runs each workload fastest.
     """
 
     model: str
     cells: int
     workloads: tuple[tuple[str, str], ...]
+    fastest_w: Integers
     workload_n: Integers
     source_n: Integers
     unseen_n: NDArray[np.bool_]
@@ -87,6 +89,7 @@ class LatentMap:
             model=name,
             cells=len(data),
             workloads=tuple(data.workloads[w] for w in there_w),
+            fastest_w=np.nanargmin(data.log_time_wp[there_w], axis=1),
             workload_n=workload_n.astype(np.int64),
             source_n=drawn.source_n,
             unseen_n=np.isin(rows, unseen if unseen is not None else []),
@@ -101,6 +104,7 @@ class LatentMap:
             "model": self.model,
             "cells": self.cells,
             "workloads": [list(workload) for workload in self.workloads],
+            "fastest": self.fastest_w.tolist(),
             "workload": self.workload_n.tolist(),
             "source": self.source_n.tolist(),
             "unseen": self.unseen_n.astype(int).tolist(),
@@ -116,6 +120,7 @@ class LatentMap:
             model=facts["model"],
             cells=facts["cells"],
             workloads=tuple((str(app), str(input_)) for app, input_ in facts["workloads"]),
+            fastest_w=np.array(facts["fastest"], dtype=np.int64),
             workload_n=np.array(facts["workload"], dtype=np.int64),
             source_n=np.array(facts["source"], dtype=np.int64),
             unseen_n=np.array(facts["unseen"], dtype=bool),

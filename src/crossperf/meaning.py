@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from crossperf.assess import NEW
 from crossperf.dataset import SPLITS
+from crossperf.evaluate import ablation
 from crossperf.heldout import LEVEL
 from crossperf.metrics import METRICS
+from crossperf.model import MODELS
 from crossperf.records import LOOKS
 
 if TYPE_CHECKING:
@@ -136,11 +138,16 @@ def of_constant(constant: Mapping[str, Any]) -> str:
 
 
 def command(result: Evaluation) -> str | None:
-    """Return the command that makes this evaluation again; ``None`` where a trained model was asked instead."""
-    if result.split not in SPLITS:
+    """Return the command that makes this evaluation again.
+
+    ``None`` where none does: a trained model was asked, or models of one's own took part.
+    """
+    ablated = list(result.models) == list(ablation())
+    if result.split not in SPLITS or not (ablated or set(result.models) <= set(MODELS)):
         return None
     facts = result.table
-    words = ["crossperf", "evaluate", facts["path"], "--split", result.split, "--models", ",".join(result.models)]
+    words = ["crossperf", "evaluate", facts["path"], "--split", result.split]
+    words += ["--ablation"] if ablated else ["--models", ",".join(result.models)]
     words += ["--folds", str(result.folds), "--seed", str(result.seed)]
     if result.scored_folds is not None and result.scored_folds < result.folds:
         words += ["--scored-folds", str(result.scored_folds)]

@@ -10,7 +10,7 @@ OK = "ok"
 #: How much a run looks like what a model has learned from, from like it to unlike it.
 FAMILIAR, UNUSUAL, UNKNOWN = LOOKS = ("familiar", "unusual", "unknown")
 #: How odd a run may be to look ordinary (1 by definition), and beyond what it looks like nothing known.
-_ORDINARY, _UNKNOWN_BEYOND = 1.0, 2.0
+ORDINARY, UNKNOWN_BEYOND = 1.0, 2.0
 
 
 def looks(score: float) -> str:
@@ -19,7 +19,7 @@ def looks(score: float) -> str:
     >>> looks(0.3), looks(1.5), looks(4.0)
     ('familiar', 'unusual', 'unknown')
     """
-    return FAMILIAR if score <= _ORDINARY else UNUSUAL if score <= _UNKNOWN_BEYOND else UNKNOWN
+    return FAMILIAR if score <= ORDINARY else UNUSUAL if score <= UNKNOWN_BEYOND else UNKNOWN
 
 
 @dataclass(frozen=True)

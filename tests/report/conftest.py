@@ -1,0 +1,66 @@
+"""Evaluations of three shapes, quick to make, and the pages made of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from crossperf import dataset, report, toy
+from crossperf.evaluate import Evaluation, evaluate
+from crossperf.model import make
+from crossperf.runs.table import from_frame
+from tests.model.conftest import QUICK
+
+#: A name that would leave its place in the page if it were not escaped.
+HOSTILE = """</script><b class="x">'&amp;'</b>"""
+
+
+def evaluation_of(apps: int, inputs: int, platforms: int, models: tuple[str, ...], folds: int = 4) -> Evaluation:
+    """Return an evaluation of toy runs, one run of which failed and one application of which has a hostile name."""
+    table = toy.make_table(apps, inputs, platforms, repeats=2, seed=3)
+    frame = table.frame.with_columns(
+        pl.col("app").replace({"app0": HOSTILE, "app00": HOSTILE}),
+        pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("out of memory")).otherwise(pl.lit("ok")).alias("status"),
+    )
+    data = dataset.build(from_frame(frame, name="runs/toy & co.csv"))
+    makers = {name: (lambda name=name: make(name, **QUICK[name])) for name in models}
+    return evaluate(data, makers, n_folds=folds, scored_folds=min(folds, 2))
+
+
+@pytest.fixture(scope="session")
+def ordinary() -> Evaluation:
+    """Six platforms, twelve applications, three models: much like the testbed."""
+    return evaluation_of(12, 4, 6, ("crossperf", "ridge", "median"))
+
+
+@pytest.fixture(scope="session")
+def wide() -> Evaluation:
+    """Eighteen platforms."""
+    return evaluation_of(10, 3, 18, ("ridge", "median"))
+
+
+@pytest.fixture(scope="session")
+def least() -> Evaluation:
+    """Two platforms and one application: the least there can be."""
+    return evaluation_of(1, 6, 2, ("ridge",), folds=2)
+
+
+@pytest.fixture(scope="session")
+def unscored(ordinary: Evaluation) -> Evaluation:
+    """What comes of a trained model without a table: no scores, nothing held out."""
+    assert ordinary.held_out is not None
+    return replace(ordinary, split="new", models={}, held_out=replace(ordinary.held_out, said={}))
+
+
+@pytest.fixture(scope="session")
+def pages(
+    ordinary: Evaluation, wide: Evaluation, least: Evaluation, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """The pages by name, as files."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name, one in {"ordinary": ordinary, "wide": wide, "least": least}.items():
+        (folder / f"{name}.html").write_text(report.render(one), encoding="utf-8")
+    return {path.stem: path for path in folder.iterdir()}

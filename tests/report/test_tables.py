@@ -1,0 +1,125 @@
+"""The page's tables against numbers worked out by hand and against a second road to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crossperf import metrics
+from crossperf.evaluate import Evaluation
+from crossperf.heldout import HeldOut, Said
+from crossperf.report import tables
+from tests.report.conftest import HOSTILE
+
+
+def column(table: tables.Table, name: str) -> list[tables.Cell]:
+    place = [column.name for column in table.columns].index(name)
+    return [row[place] for row in table.rows]
+
+
+@pytest.fixture
+def by_hand() -> HeldOut:
+    """One workload of `a`, right on both platforms; one of `b`, a factor of 4 off on one and picked wrongly."""
+    return HeldOut(
+        platforms=("p", "q"),
+        platform_classes=("cpu", "gpu"),
+        workloads=(("a", "1"), ("b", "1")),
+        log_time_wp=np.log([[1.0, 2.0], [4.0, 2.0]]),
+        workload_n=np.array([0, 1]),
+        source_n=np.array([0, 0]),
+        fold_n=np.array([0, 0]),
+        said={"m": Said(np.log([[1.0, 2.0], [1.0, 2.0]])), "n": Said(np.log([[1.0, 2.0], [1.0, 0.5]]))},
+    )
+
+
+def test_errors_and_picks_of_applications_are_those_worked_out_by_hand(by_hand: HeldOut) -> None:
+    table = tables.applications(by_hand)
+    assert [cell.text for cell in column(table, "application")] == ["b", "a"]
+    # Truth of b relative to its fastest: 2, 1; said: 1, 2. Both are off by a factor of 2.
+    assert [cell.value for cell in column(table, "m")] == pytest.approx([2.0, 1.0])
+    assert [cell.value for cell in column(table, "n")] == pytest.approx([1.0, 1.0])
+    assert [cell.text for cell in column(table, "right picks")] == ["0%", "100%"]
+    assert [cell.text for cell in column(table, "lost by picks")] == ["100.0%", "0.0%"]
+    assert [cell.value for cell in column(table, "cells")] == [1, 1]
+
+
+def test_errors_of_applications_agree_with_the_metric_on_their_rows(ordinary: Evaluation) -> None:
+    held_out = ordinary.held_out
+    assert held_out is not None
+    table = tables.applications(held_out)
+    shown = dict(zip([cell.text for cell in column(table, "application")], column(table, "crossperf"), strict=True))
+    for number, app in enumerate(held_out.apps):
+        rows_n = held_out.app_n == number
+        truth_np, said_np = held_out.log_relative_time_np[rows_n], held_out.said["crossperf"].predicted_np[rows_n]
+        assert shown[app].value == pytest.approx(metrics.typical_factor(*metrics.to_fastest(truth_np, said_np)))
+    assert HOSTILE in shown
+    assert sum(int(cell.value or 0) for cell in column(table, "cells")) == len(held_out)
+
+
+def test_a_platform_that_was_not_measured_counts_nowhere(by_hand: HeldOut) -> None:
+    gap = replace(by_hand, log_time_wp=np.array([[0.0, np.log(2.0)], [np.log(4.0), np.nan]]))
+    table = tables.applications(gap)
+    assert dict(zip(("a", "b"), sorted(cell.value for cell in column(table, "m")), strict=True)) == {"a": 1.0, "b": 1.0}
+
+
+def test_more_applications_than_a_table_holds_are_counted_in_its_caption(by_hand: HeldOut) -> None:
+    apps = 350
+    many = replace(
+        by_hand,
+        workloads=tuple((f"app{a:03}", "1") for a in range(apps)),
+        log_time_wp=np.tile(np.log([[1.0, 2.0]]), (apps, 1)),
+        workload_n=np.arange(apps),
+        source_n=np.zeros(apps, np.int64),
+        fold_n=np.zeros(apps, np.int64),
+        said={"m": Said(np.log(np.column_stack([np.ones(apps), np.linspace(2.0, 9.0, apps)])))},
+    )
+    table = tables.applications(many)
+    assert "200 of 350 applications" in table.caption
+    assert table.rows[0][0].text == "app349"
+    assert len(table.rows) == tables.MOST_APPS
+
+
+def test_the_best_of_each_column_is_marked_and_a_gap_is_not(ordinary: Evaluation) -> None:
+    changed = {name: dict(scores) for name, scores in ordinary.models.items()}
+    changed["ridge"]["order_auc"] = None
+    table = tables.scores(replace(ordinary, models=changed))
+    for place in range(1, len(table.columns)):
+        cells = [row[place] for row in table.rows]
+        values = [cell.value for cell in cells if cell.value is not None]
+        higher = table.columns[place].name.endswith("↑")
+        assert {cell.value for cell in cells if cell.best} == {max(values) if higher else min(values)}
+    ridge = next(row for row in table.rows if row[0].text == "ridge")
+    gap = ridge[[column.name for column in table.columns].index("order auc ↑")]
+    assert (gap.text, gap.value, gap.best) == ("–", None, False)
+
+
+def test_the_noise_ceiling_and_constant_answers_stand_beside(ordinary: Evaluation) -> None:
+    table = tables.scores(ordinary)
+    ceiling, always = table.beside
+    names = [column.name for column in table.columns]
+    assert ceiling[names.index("typical factor ↓")].value == ordinary.noise_ceiling["typical_factor"]
+    assert always[names.index("top1 ↑")].value == ordinary.constant["fastest_share"]
+    assert always[names.index("same order ↑")].value == ordinary.constant["order_share"]
+
+
+def test_failed_runs_and_platforms_not_chosen_are_told(ordinary: Evaluation) -> None:
+    assert "1 run failed with status 'out of memory'." in tables.left_out(ordinary)
+    fewer = {**ordinary.table, "platforms": ordinary.table["platforms"][1:]}
+    dropped = ordinary.table["platforms"][0]
+    assert any(dropped in sentence for sentence in tables.left_out(replace(ordinary, table=fewer)))
+
+
+def test_a_table_without_its_facts_leaves_nothing_out() -> None:
+    bare = {"platforms": ["a", "b"]}
+    none = Evaluation(bare, "workload", 5, 0, {}, {}, {})
+    assert tables.left_out(none) == ["No row was left out."]
+
+
+def test_counters_with_gaps_are_listed_with_their_places(ordinary: Evaluation) -> None:
+    table = tables.missing(ordinary.table["info"])
+    by_name = {row[0].text: row[2].text for row in table.rows}
+    assert set(by_name) == {"warp_blocks", "bytes_host_to_gpu", "bytes_gpu_to_host", "page_faults"}
+    assert "gpu-a 100%" in by_name["page_faults"]
+    assert "cpu" not in by_name["page_faults"]
