@@ -43,6 +43,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/accuracy.py --splits workload,app --seeds 0,1,2
 	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/transfer.py
+	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/scheduling_speed.py
+	$(BIN)/python benchmarks/scheduling.py
+	$(BIN)/python benchmarks/slurm.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

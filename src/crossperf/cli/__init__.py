@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from crossperf import __version__
-from crossperf.cli import adapting, collecting, learning, tables
+from crossperf.cli import adapting, collecting, learning, reporting, scheduling, slurm, tables
 from crossperf.errors import CrossperfError
 
 
@@ -55,6 +55,10 @@ for command in (
     learning.train,
     learning.predict,
     adapting.adapt,
+    reporting.report,
+    reporting.plot,
+    scheduling.schedule,
+    slurm.slurm,
     learning.toy,
     learning.demo,
 ):

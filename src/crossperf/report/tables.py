@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from crossperf import metrics
 from crossperf.evaluate import Evaluation
+from crossperf.figures.words import count
 from crossperf.heldout import HeldOut
 from crossperf.meaning import COLUMNS, best
 
@@ -102,9 +103,13 @@ def applications(held_out: HeldOut) -> Table:
         )
         for a in order_a[:MOST_APPS]
     ]
-    most = f"the {MOST_APPS} of {len(order_a):,}" if len(order_a) > MOST_APPS else f"{len(order_a):,}"
+    most = (
+        f"the {MOST_APPS} of {len(order_a):,} applications"
+        if len(order_a) > MOST_APPS
+        else count(len(order_a), "application")
+    )
     return Table(
-        f"Error by application: {most} applications, the largest error of {first} first",
+        f"Error by application: {most}, the largest error of {first} first",
         (
             Column("application", number=False),
             *(Column(name, f"typical factor of {name}; 1 is perfect") for name in factor_by_model),
@@ -188,8 +193,7 @@ def left_out(evaluation: Evaluation) -> list[str]:
     facts = evaluation.table
     info = facts.get("info", {})
     found = [
-        f"{count:,} {'run' if count == 1 else 'runs'} failed with status '{status}'."
-        for status, count in info.get("failed", {}).items()
+        f"{count(number, 'run')} failed with status '{status}'." for status, number in info.get("failed", {}).items()
     ]
     dropped = [one["name"] for one in info.get("platforms", []) if one["name"] not in facts["platforms"]]
     if dropped:

@@ -1,0 +1,277 @@
+"""What predictions are worth to a scheduler: policies x predictors over seeds, and the share of the gain they deliver.
+
+    python benchmarks/scheduling.py [--parts dr_evt,testbed] [--jobs 25000,100000] [--seeds 10] [--write]
+
+Part `dr_evt` follows the protocol of the authors' multi-cluster study on their own machines and speed-ups, which belong
+to them and are not part of the project: they are read from ../shared/datasets/dr_evt, or from --data DIR, and the part
+is left out, by name, where they are absent. Part `testbed` places jobs that are workloads of the testbed on three made-up
+clusters of its machines, by predictions of models that had never seen the workload, or its application (--evaluations:
+what `crossperf evaluate --json` wrote of the testbed under `workload` and `app`; without them they are made first).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from crossperf import dataset, testbed
+from crossperf.evaluate import Evaluation, evaluate, read
+from crossperf.schedule import tables
+from crossperf.schedule.compare import METRIC, Cell, Difference, compare, differences
+from crossperf.schedule.simulate import Rules
+from crossperf.schedule.synthetic import LONGEST_S, draw
+from crossperf.schedule.tables import Machines, RelativeTimes
+
+HERE = Path(__file__).parent
+POLICIES = (
+    "random",
+    "round-robin",
+    "pinned",
+    "fastest",
+    "fastest-available",
+    "wait-time",
+    "turnaround",
+    "considerate",
+)
+#: Policies whose choices follow the predictions, for which a share of the gain means something.
+INFORMED = ("fastest-available", "turnaround", "considerate")
+#: Three made-up clusters of the testbed's machines; their modes share the nodes.
+CLUSTERS = Machines.of({"epyc": 256, "xeon": 64, "h200": 16})
+#: The platform that the jobs of the testbed were profiled on.
+SOURCE = "epyc-1t"
+MODELS = ("crossperf", "random-forest", "median")
+SPLITS = ("workload", "app")
+
+
+class Study(NamedTuple):
+    """What a process needs to simulate one seed."""
+
+    n_jobs: int
+    machines: Machines
+    truth: RelativeTimes
+    predictors: tuple[RelativeTimes, ...]
+    policies: tuple[str, ...]
+    utilisation: float
+
+
+def main() -> None:
+    arguments = parse()
+    sections = []
+    for part in arguments.parts.split(","):
+        sections += {"dr_evt": dr_evt, "testbed": of_testbed}[part](arguments)
+    print("\n".join(sections))
+    if arguments.write:
+        (HERE / "scheduling.md").write_text("\n".join([header(), *sections]) + "\n", encoding="utf-8")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default="dr_evt,testbed")
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "datasets" / "dr_evt")
+    parser.add_argument("--evaluations", help="evaluations of the testbed: workload.json,app.json")
+    parser.add_argument("--jobs", default="25000,100000", help="jobs of the part dr_evt; the testbed takes the first")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=300, help="policies were tuned on other seeds")
+    parser.add_argument("--utilisation", type=float, default=0.9)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help="write benchmarks/scheduling.md")
+    return parser.parse_args()
+
+
+def header() -> str:
+    return (
+        "# What predictions are worth to a scheduler\n\n"
+        f"`python benchmarks/scheduling.py {shlex.join(sys.argv[1:])}`, "
+        f"{datetime.datetime.now(datetime.UTC).date()}, Python {platform.python_version()}.\n"
+    )
+
+
+# The authors' machines and speed-ups
+
+
+def dr_evt(arguments: argparse.Namespace) -> list[str]:
+    if not (arguments.data / "ground_truth.csv").is_file():
+        print(f"left out: {arguments.data}/ground_truth.csv is not there", file=sys.stderr)
+        return []
+    truth = tables.read_times(arguments.data / "ground_truth.csv")
+    given = {"app-average": "prediction.app_avg.csv", "machine-average": "prediction.rajaperf.csv"}
+    predictors = [tables.ideal(truth)]
+    for name, file in given.items():
+        predictors.append(replace(tables.read_times(arguments.data / file), name=name))
+    truth, *predictors = tables.aligned(truth, *predictors)
+    machines = tables.read_machines(arguments.data / "machines.csv")
+    sections = ["## (a) The authors' machines: five clusters, 637 workloads of 6 applications\n"]
+    for n_jobs in map(int, arguments.jobs.split(",")):
+        study = Study(n_jobs, machines, truth, tuple(predictors), POLICIES, arguments.utilisation)
+        cells = simulated(study, arguments)
+        sections += [f"### {n_jobs:,} jobs\n", table(cells), "", *shares(cells, "machine-average", ["app-average"])]
+        sections += ["", *told(cells), ""]
+    return sections
+
+
+# The testbed, with predictions made without the workload or its application
+
+
+def of_testbed(arguments: argparse.Namespace) -> list[str]:
+    evaluations = evaluated(arguments)
+    truth = tables.from_runs(testbed.load(), reference=SOURCE)
+    predictors = [tables.ideal(truth), tables.app_average(truth), tables.machine_average(truth)]
+    models = [
+        said(evaluations[split], name, split)
+        for split in SPLITS
+        for name in MODELS
+        if name in evaluations[split].models
+    ]
+    truth, *predictors = tables.aligned(truth, *predictors, *models)
+    n_jobs = int(arguments.jobs.split(",")[0])
+    study = Study(n_jobs, CLUSTERS, truth, tuple(predictors), INFORMED, arguments.utilisation)
+    cells = simulated(study, arguments)
+    names = ", ".join(f"{name} {nodes}" for name, nodes in zip(CLUSTERS.names, CLUSTERS.nodes, strict=True))
+    return [
+        f"## (b) The testbed: {len(truth.workloads)} workloads on made-up clusters ({names} nodes), {n_jobs:,} jobs\n",
+        f"Each job was profiled on {SOURCE}. `crossperf, workload` predicts workloads that it was not trained on, "
+        "`crossperf, app` whole applications (5 folds, seed 0). `app-average` and `machine-average` know the truth that "
+        "they average.\n",
+        table(cells),
+        "",
+        *shares(cells, "machine-average", [one.name for one in models] + ["app-average"]),
+        "",
+        *told(cells),
+        "",
+    ]
+
+
+def evaluated(arguments: argparse.Namespace) -> dict[str, Evaluation]:
+    if arguments.evaluations:
+        return {evaluation.split: evaluation for evaluation in map(read, arguments.evaluations.split(","))}
+    data = dataset.build(testbed.load())
+
+    def progress(name: str, done: int, total: int) -> None:
+        print(f"evaluating the testbed: {done}/{total} {name}", file=sys.stderr, flush=True)
+
+    return {split: evaluate(data, MODELS, split=split, progress=progress) for split in SPLITS}  # type: ignore[arg-type]
+
+
+def said(evaluation: Evaluation, model: str, split: str) -> RelativeTimes:
+    """Return what a model said of the held-out cells that were measured on the source, as a table of times."""
+    held_out = evaluation.held_out
+    assert held_out is not None
+    source = held_out.platforms.index(SOURCE)
+    rows = np.flatnonzero(held_out.source_n == source)
+    answer = held_out.said[model]
+
+    def times(log_np: np.ndarray | None) -> np.ndarray | None:
+        return None if log_np is None else np.exp(log_np[rows] - answer.predicted_np[rows, [source]][:, None])
+
+    workloads = [held_out.workloads[w] for w in held_out.workload_n[rows]]
+    middle_wm = times(answer.predicted_np)
+    assert middle_wm is not None
+    low_wm, high_wm = (None if end is None else np.exp(end[rows]) for end in (answer.low_np, answer.high_np))
+    return RelativeTimes.of(workloads, held_out.platforms, middle_wm, low_wm, high_wm, name=f"{model}, {split}")
+
+
+# Simulations, seed by seed
+
+
+def simulated(study: Study, arguments: argparse.Namespace) -> list[Cell]:
+    """Return every policy with every predictor over the seeds, which are shared out among processes."""
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
+        parts: list[tuple[Cell, ...]] = []
+        for done, part in enumerate(pool.map(partial(one_seed, study), seeds), start=1):
+            parts.append(part)
+            print(f"{study.n_jobs:,} jobs: {done} of {len(seeds)} seeds are done", file=sys.stderr, flush=True)
+    return [
+        Cell(cell.policy, cell.predictor, {m: np.concatenate([p[i].metrics[m] for p in parts]) for m in cell.metrics})
+        for i, cell in enumerate(parts[0])
+    ]
+
+
+def one_seed(study: Study, seed: int) -> tuple[Cell, ...]:
+    def jobs_of(seed: int):  # type: ignore[no-untyped-def]
+        return draw(study.n_jobs, study.machines, study.truth, utilisation=study.utilisation, seed=seed)
+
+    rules = Rules(wall_limit_s=LONGEST_S)
+    found = compare(jobs_of, study.machines, study.truth, study.predictors, study.policies, [seed], rules=rules)
+    return found.cells
+
+
+# What is shown
+
+
+def table(cells: Sequence[Cell]) -> str:
+    rows = [
+        "| policy | predictor | turnaround, min | wait, min | bounded slowdown | run, min | makespan, h |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for cell in cells:
+        figures = [
+            _number(cell, METRIC, 60.0),
+            _number(cell, "mean_wait_s", 60.0),
+            _number(cell, "mean_bounded_slowdown"),
+            _number(cell, "mean_run_s", 60.0),
+            _number(cell, "makespan_s", 3600.0),
+        ]
+        rows.append(f"| {cell.policy} | {cell.predictor} | {' | '.join(figures)} |")
+    return "\n".join(rows)
+
+
+def _number(cell: Cell, metric: str, unit: float = 1.0) -> str:
+    mean, half = cell.interval(metric)
+    return f"{mean / unit:,.1f}" + ("" if half is None else f" ± {half / unit:,.1f}")
+
+
+def shares(cells: Sequence[Cell], nothing: str, names: Sequence[str]) -> list[str]:
+    """Return which share of the gain from knowing nothing of the job to the truth each predictor delivers."""
+    rows = [
+        f"Share of the gain in mean turnaround between `{nothing}` (one number a machine: nothing is known of the job) "
+        "and the truth, mean over the seeds and its 95 % interval:\n",
+        f"| predictor | {' | '.join(INFORMED)} |",
+        "|---|" + "---|" * len(INFORMED),
+    ]
+    by_name = {(cell.policy, cell.predictor): cell.metrics[METRIC] for cell in cells}
+    for name in names:
+        found = []
+        for policy in INFORMED:
+            worst_s, best_s, own_s = (by_name[policy, one] for one in (nothing, "ideal", name))
+            share = Cell(policy, name, {"share": (worst_s - own_s) / (worst_s - best_s)})
+            mean, half = share.interval("share")
+            found.append(f"{mean:.0%}" + ("" if half is None else f" ± {half:.0%}"))
+        rows.append(f"| {name} | {' | '.join(found)} |")
+    return rows
+
+
+def told(cells: Sequence[Cell]) -> Iterator[str]:
+    """Say which differences between the policies, with the same predictor, are real, against the best of them."""
+    found = differences(cells)
+    for predictor in dict.fromkeys(cell.predictor for cell in cells):
+        own = [cell for cell in cells if cell.predictor == predictor]
+        best = min(own, key=lambda cell: cell.interval(METRIC)[0])
+        rivals = [d for d in found if best in (d.first, d.second) and d.first.predictor == d.second.predictor]
+        if rivals:
+            yield f"- `{predictor}`: `{best.policy}` is best; " + "; ".join(_against(best, d) for d in rivals) + "."
+
+
+def _against(best: Cell, difference: Difference) -> str:
+    other = difference.second if difference.first is best else difference.first
+    factor = difference.factor if difference.first is best else 1.0 / difference.factor
+    return f"{1 - factor:.1%} less than `{other.policy}`" + ("" if difference.real else " (may be chance)")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+    main()

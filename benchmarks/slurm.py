@@ -1,0 +1,164 @@
+"""What the plugin costs a Slurm controller: sbatch with and without it in one run, and its lookup alone.
+
+Brings two real controllers up on loopback, with and without the plugin, which take turns, so that a busy machine
+disturbs both alike; jobs end in the same partition of both. Needs Slurm, munge and Lua (Debian: slurm-wlm
+slurm-wlm-basic-plugins munge lua5.1 lua5.4).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.schedule.slurm.cluster import PROGRAMS, Cluster
+
+from crossperf.schedule.slurm import setup
+from crossperf.schedule.slurm.site import Site
+from crossperf.schedule.slurm.table import Choice, Facts, Row, Table
+
+KEYS = (10, 1_000, 10_000)
+MORE_KEYS = (*KEYS, 100_000)
+SUBMISSIONS = 200
+CONTROLLERS = 5
+SITE = Site.of("cpu=epyc-2,big=genoa,gpu=h200")
+LUAS = ("lua5.1", "lua5.3", "lua5.4")
+LOOKUP = """
+slurm = { SUCCESS = 0, log_user = function() end, log_info = function(_, text) error(text) end }
+local parts = {}
+for _, name in ipairs({ "cpu", "big", "gpu" }) do
+  parts[name] = { flag_default = name == "cpu" and 1 or 0, state_up = 3, total_nodes = 4, max_nodes = 4294967295 }
+end
+local crossperf = dofile(FOLDER .. "/crossperf.lua")
+local remarks = ("# a remark in the script\\n"):rep(50)
+local script = "#!/bin/bash\\n#SBATCH -N 1\\n" .. remarks .. "srun -n 4 ./app" .. LAST .. " in\\n"
+local function once()
+  local job = { name = "run.sh", user_name = "nobody", script = script, min_nodes = 1, min_cpus = 1 }
+  local start = os.clock()
+  crossperf.place(job, parts)
+  local took = os.clock() - start
+  assert(job.partition == "big")
+  return took * 1e3
+end
+local first, rest = once(), {}
+for i = 1, 500 do rest[i] = once() end
+table.sort(rest)
+print(first, rest[250], rest[495])
+"""
+
+
+def table(keys: int) -> Table:
+    """Return a table of so many keys, all of which send jobs to the same partition."""
+    row = Row((Choice("big", 0.5, 0.4, 0.6), Choice("gpu", 0.7, 0.5, 0.9), Choice("cpu", 1.0, 1.0, 1.0)), 600.0)
+    facts = tuple(Facts(place.partition, place.platform, 2, 2, 4000, ("x86",), {}) for place in SITE.places)
+    return Table("cpu", "fastest", facts, {(f"app{number}", "", ""): row for number in range(keys)})
+
+
+def installer(keys: int) -> Callable[[Path], None]:
+    def install(folder: Path) -> None:
+        setup.write(folder, setup.files(folder, SITE))
+        table(keys).write(folder / setup.TABLE)
+
+    return install
+
+
+def submissions(keys: int | None) -> tuple[list[float], list[float]]:
+    """Return the milliseconds of each sbatch with the plugin and without, taken in turns; ``None``: both without."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    plugin = None if keys is None else installer(keys)
+    name = "app0" if keys is None else f"app{keys - 1}"
+    with Cluster(plugin, nodes=()) as advised, Cluster(nodes=()) as bare:
+        for number in range(SUBMISSIONS):
+            pair = [(advised, ours), (bare, theirs)]
+            for cluster, times in pair if number % 2 else reversed(pair):
+                place = [] if cluster is advised and plugin else ["-pbig"]
+                start = time.perf_counter()
+                cluster.submit("--hold", f"-J{name}", *place)
+                times.append(1e3 * (time.perf_counter() - start))
+        placed = advised.output("squeue", "-h", "-o%P").split()
+        assert placed == ["big"] * SUBMISSIONS, "a job was lost, or not placed"
+    return ours, theirs
+
+
+def sbatch_rows() -> list[str]:
+    rows = ["| keys | with, ms | without, ms | added in a pair of submissions, ms: each pair of controllers |"]
+    rows.append("|---|---|---|---|")
+    for keys in (None, *KEYS):
+        ours: list[float] = []
+        theirs: list[float] = []
+        added = []
+        # A controller may be lucky with where it lies in memory and on which core, so there are several.
+        for _ in range(CONTROLLERS):
+            with_it, without = submissions(keys)
+            added.append(statistics.median(one - other for one, other in zip(with_it, without, strict=True)))
+            ours += with_it
+            theirs += without
+        each = ", ".join(f"{one:+.2f}" for one in sorted(added))
+        what = "both without" if keys is None else f"{keys:,}"
+        rows.append(f"| {what} | {statistics.median(ours):.2f} | {statistics.median(theirs):.2f} | {each} |")
+    return rows
+
+
+def lookup_rows(luas: Sequence[str]) -> list[str]:
+    rows = ["| keys | table, kB | Lua | first, ms | median, ms | 99th percentile, ms |", "|---|---|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for keys in MORE_KEYS:
+            installer(keys)(folder)
+            size = (folder / setup.TABLE).stat().st_size / 1e3
+            for lua in luas:
+                values = setup.lua(str(folder)), setup.lua(str(keys - 1))
+                program = f"local FOLDER, LAST = {values[0]}, {values[1]}\n{LOOKUP}"
+                done = subprocess.run([lua, "-"], input=program, text=True, capture_output=True, check=True)
+                first, median, end = map(float, done.stdout.split())
+                rows.append(f"| {keys:,} | {size:,.0f} | {lua[3:]} | {first:.3f} | {median:.3f} | {end:.3f} |")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write slurm.md beside this file")
+    options = parser.parse_args()
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    luas = [lua for lua in LUAS if shutil.which(lua)]
+    if missing or not luas:
+        raise SystemExit(f"not installed: {', '.join(missing) or 'lua5.1'}; the docstring names the packages")
+    version = subprocess.run(["slurmctld", "-V"], text=True, capture_output=True, check=True).stdout.strip()
+    page = [
+        "# What the plugin costs a Slurm controller",
+        "",
+        f"`python benchmarks/slurm.py --write` on {datetime.now(UTC):%Y-%m-%d}: {version}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f} when it began.",
+        "",
+        f"## sbatch: {CONTROLLERS} pairs of controllers, {SUBMISSIONS} submissions to each in turns (goal: under 10 ms "
+        "added)",
+        "",
+        *sbatch_rows(),
+        "",
+        "## The lookup alone, outside of the controller (goal: under 5 ms)",
+        "",
+        "A job that is known by the program of its script alone, so five keys are sought in vain before. Debian's",
+        "Slurm runs Lua 5.1.",
+        "",
+        *lookup_rows(luas),
+        "",
+    ]
+    text = "\n".join(page)
+    print(text)
+    if options.write:
+        (Path(__file__).parent / "slurm.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

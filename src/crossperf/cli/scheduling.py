@@ -1,0 +1,254 @@
+"""Commands that place jobs from predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crossperf.cli.words import JSON, names, progress_bar, say, wrote
+from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
+
+if TYPE_CHECKING:
+    from crossperf.schedule.jobs import Jobs
+    from crossperf.schedule.outcome import Outcome
+    from crossperf.schedule.simulate import Rules
+    from crossperf.schedule.tables import Machines, RelativeTimes
+
+FILE = click.Path(path_type=Path)
+
+
+@click.group()
+def schedule() -> None:
+    """Place jobs where they should run."""
+
+
+@schedule.command("simulate")
+@click.option("--truth", type=FILE, required=True, help="True times: .csv or .json by workload, or a runs table.")
+@click.option(
+    "--predictions",
+    default="ideal",
+    show_default=True,
+    metavar="LIST",
+    help="Of ideal, app-average, machine-average, a table like the truth, or a model's folder (with --runs).",
+)
+@click.option("--machines", type=FILE, required=True, help="CSV: machine,size and perhaps price_per_node_hour.")
+@click.option("--jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read TRACE.swf or TRACE.swf.gz.")
+@click.option("--policy", "policy_names", default="turnaround,considerate", show_default=True, metavar="LIST")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of jobs, workloads and policies."
+)
+@click.option("--seeds", type=click.IntRange(1, 1000), help="With --compare: so many seeds, from --seed on.  [10]")
+@click.option("--compare", "comparing", is_flag=True, help="Over several seeds, and say which differences are real.")
+@click.option("--limits", default="double", show_default=True, help="A limit that is too short: double it, or strict.")
+@click.option("--wall-limit", type=float, help="Longest limit granted, in s.  [43,200 with drawn jobs, else none]")
+@click.option("--utilisation", type=float, default=0.9, show_default=True, help="Load of the jobs that are drawn.")
+@click.option("--deadline", type=float, help="Each job should end within so many times its requested time.")
+@click.option("--backfill/--no-backfill", default=True, show_default=True, help="EASY backfilling, or FCFS alone.")
+@click.option("--processors-per-node", type=click.IntRange(1), help="Of a trace.  [by its header, else 1]")
+@click.option("--cells", help="What a CSV holds: speedup or relative-time.  [speedup below 'Args']")
+@click.option("--reference", help="Platform of a runs table that --truth is relative to.  [the most measured]")
+@click.option("--runs", "runs_file", type=FILE, help="Runs that a model predicts from.")
+@click.option("--source", help="Platform whose runs a model predicts from.  [the most measured]")
+@click.option("--figure", "figure_file", type=FILE, help="Draw the last simulation: .png, .svg or .pdf.")
+@JSON
+def simulate_(
+    truth: Path,
+    predictions: str,
+    machines: Path,
+    jobs: str,
+    policy_names: str,
+    seed: int,
+    seeds: int | None,
+    comparing: bool,
+    limits: str,
+    wall_limit: float | None,
+    utilisation: float,
+    deadline: float | None,
+    backfill: bool,
+    processors_per_node: int | None,
+    cells: str | None,
+    reference: str | None,
+    runs_file: Path | None,
+    source: str | None,
+    figure_file: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Simulate clusters under policies that see predictions while the truth decides."""
+    from crossperf.schedule import figure, policies, synthetic, tables
+    from crossperf.schedule.simulate import Rules
+
+    if figure_file:
+        if comparing:
+            raise SettingsError("--figure: found with --compare, expected one of them: a figure shows one simulation.")
+        figure.check_ending(figure_file)
+    if seeds and not comparing:
+        raise SettingsError("--seeds: found without --compare, expected both: one seed is simulated without.")
+    chosen = names(policy_names) or []
+    for name in chosen:
+        policies.make(name)
+    clusters = tables.read_machines(machines)
+    true_times = tables.read_times(truth, cells=cells, reference=reference)
+    predicted = [_predictions(name, true_times, cells, runs_file, source) for name in names(predictions) or []]
+    if not chosen or not predicted:
+        raise SettingsError("--policy and --predictions: expected at least one of each.")
+    true_times, *predicted = tables.aligned(true_times, *predicted)
+    if wall_limit is None and jobs.isdecimal():
+        wall_limit = synthetic.LONGEST_S
+    rules = Rules(limits, wall_limit, backfill, deadline)
+    jobs_of = _jobs(jobs, clusters, true_times, utilisation, processors_per_node)
+    if comparing:
+        _compare(jobs_of, clusters, true_times, predicted, chosen, range(seed, seed + (seeds or 10)), rules, json_file)
+    else:
+        _simulate(jobs_of(seed), clusters, true_times, predicted, chosen, seed, rules, figure_file, json_file)
+
+
+def _jobs(
+    text: str, machines: Machines, truth: RelativeTimes, utilisation: float, processors_per_node: int | None
+) -> Callable[[int], Jobs]:
+    """Return what gives the jobs of a seed: drawn ones, or always those of a trace."""
+    from crossperf.schedule.jobs import read_swf
+    from crossperf.schedule.synthetic import draw
+
+    if text.isdecimal():
+        return lambda seed: draw(int(text), machines, truth, utilisation=utilisation, seed=seed)
+    if not Path(text).is_file():
+        raise SettingsError(f"--jobs: {text}: no such file, expected a number or a trace (.swf or .swf.gz).")
+    trace = read_swf(text, processors_per_node=processors_per_node)
+    return lambda _: trace
+
+
+def _predictions(
+    name: str, truth: RelativeTimes, cells: str | None, runs_file: Path | None, source: str | None
+) -> RelativeTimes:
+    from crossperf.schedule import tables
+
+    if name in tables.PREDICTORS:
+        return tables.PREDICTORS[name](truth)
+    if Path(name).is_dir():
+        return _of_model(Path(name), truth, runs_file, source)
+    if not Path(name).exists():
+        raise SettingsError(
+            f"--predictions: found {name!r}{did_you_mean(name, tables.PREDICTORS)}, expected a table of times, a "
+            f"model's folder, or one of {some_of(tables.PREDICTORS)}."
+        )
+    return tables.read_times(name, cells=cells)
+
+
+def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source: str | None) -> RelativeTimes:
+    """Return a model's predictions from the runs on one platform, on the scale of the truth."""
+    import numpy as np
+    import polars as pl
+
+    from crossperf.model import store
+    from crossperf.predict import predict
+    from crossperf.runs.table import from_frame, read
+    from crossperf.schedule.tables import RelativeTimes
+
+    if runs_file is None:
+        raise SettingsError(f"--predictions {folder}: a model predicts from runs, expected --runs TABLE with them.")
+    saved, table = store.load(folder), read(runs_file)
+    known = [name for name in saved.sources if name in truth.modes]
+    counts = {name: table.succeeded.filter(pl.col("platform") == name)["input"].len() for name in known}
+    source = source or max(counts, key=lambda name: counts[name], default=None)
+    if source not in counts or not counts[source]:
+        raise SettingsError(
+            f"--source: found no run of {runs_file} on {source!r}, expected runs on a platform that both {folder} and "
+            f"{truth.name} know: {some_of(known, 20) or 'there is none'}."
+        )
+    rows = table.succeeded.filter(pl.col("platform") == source)
+    answer = predict(saved, from_frame(rows, name=str(runs_file)), level=0.8)
+    for note in answer.notes:
+        say(f"note: {note}")
+    place = {workload: w for w, workload in enumerate(truth.workloads)}
+    found = [one for one in answer.predictions if (one.app, one.input) in place]
+    seen = {tuple(workload) for workload in saved.workloads}
+    if learned := sum((one.app, one.input) in seen for one in found):
+        say(f"doubt: {folder} was trained on {learned:,} of these {len(found):,} workloads, so it does better here.")
+    at_source = truth.relative_wm[[place[one.app, one.input] for one in found], truth.modes.index(source)]
+
+    def scaled(relative: list[Any]) -> Any:
+        cells_wm = np.array([[times.get(mode, np.nan) for mode in truth.modes] for times in relative])
+        return cells_wm.reshape(len(found), len(truth.modes)) * at_source[:, None]
+
+    middle_wm, *ends = (scaled([getattr(one, key) for one in found]) for key in ("relative_time", "low", "high"))
+    low_wm, high_wm = (np.where(np.isnan(end_wm), middle_wm, end_wm) for end_wm in ends)
+    workloads = [(one.app, one.input) for one in found]
+    return RelativeTimes.of(workloads, truth.modes, middle_wm, low_wm, high_wm, name=folder.name)
+
+
+def _simulate(
+    jobs: Jobs,
+    machines: Machines,
+    truth: RelativeTimes,
+    predicted: Sequence[RelativeTimes],
+    policy_names: Sequence[str],
+    seed: int,
+    rules: Rules,
+    figure_file: Path | None,
+    json_file: Path | None,
+) -> None:
+    from crossperf.cli import schedule_tables
+    from crossperf.files import write_json
+    from crossperf.schedule import figure
+    from crossperf.schedule.simulate import simulate
+
+    outcomes = [
+        simulate(jobs, machines, truth, table, policy, rules=rules, seed=seed)
+        for policy in policy_names
+        for table in predicted
+    ]
+    picture = figure.draw(outcomes[-1]) if figure_file else None
+    schedule_tables.outcomes(outcomes)
+    _say_doubts(jobs, truth, outcomes)
+    if figure_file and picture:
+        figure.save(picture, figure_file)
+        wrote(figure_file)
+    if json_file:
+        write_json(json_file, {"format": 1, "simulations": [outcome.to_json() for outcome in outcomes]})
+        wrote(json_file)
+
+
+def _say_doubts(jobs: Jobs, truth: RelativeTimes, outcomes: Sequence[Outcome]) -> None:
+    for note in (*jobs.notes, *truth.notes):
+        say(f"note: {note}")
+    for reason, count in jobs.left_out.items():
+        say(f"note: {jobs.name}: {count:,} lines were left out: {reason}.")
+    for reason, count in outcomes[0].unplaceable().items():
+        say(f"note: {count:,} of {len(jobs):,} jobs could go nowhere: {reason}.")
+    for outcome in outcomes:
+        counts, who = outcome.counts(), f"{outcome.policy} with {outcome.predictor}"
+        if counts["killed"]:
+            say(f"doubt: {who}: {counts['killed']:,} jobs were ended at their limit and count as run until then.")
+        if counts["deadlines_missed"]:
+            say(f"note: {who}: {counts['deadlines_missed']:,} jobs ended after their deadline.")
+    if not outcomes[0].placed.any():
+        raise CrossperfError("no job can be placed. Check that machines and times name the same platforms.")
+
+
+def _compare(
+    jobs_of: Callable[[int], Jobs],
+    machines: Machines,
+    truth: RelativeTimes,
+    predicted: Sequence[RelativeTimes],
+    policy_names: Sequence[str],
+    seeds: Sequence[int],
+    rules: Rules,
+    json_file: Path | None,
+) -> None:
+    from crossperf.cli import schedule_tables
+    from crossperf.files import write_json
+    from crossperf.schedule.compare import compare
+
+    with progress_bar("simulating") as progress:
+        result = compare(jobs_of, machines, truth, predicted, policy_names, list(seeds), rules=rules, progress=progress)
+    schedule_tables.comparison(result)
+    for note in truth.notes:
+        say(f"note: {note}")
+    if result.counts["unplaceable"]:
+        say(f"note: {result.counts['unplaceable']:,} of {result.counts['jobs']:,} placements went nowhere, over all.")
+    if json_file:
+        write_json(json_file, result.to_json())
+        wrote(json_file)

@@ -1,0 +1,499 @@
+"""First come, first served with EASY backfilling on several clusters, as functions over arrays.
+
+Each cluster has its nodes and its queue. A job starts when it stands first and its nodes are free. The first that
+cannot start has a reservation: the earliest time at which it could start if every running job took its whole limit.
+A later job may start before it if it ends by then, or takes only nodes that are left over then.
+
+numba compiles the functions where it is installed; without it they run as they stand, slower and with the same
+answers. A pass over a queue costs what it starts, not what it holds: a tree over the queue tells for each stretch of it
+the shortest limit of each class of sizes, so that stretches where nothing fits are passed over.
+"""
+
+# J jobs, C clusters, R places for running jobs, Q places in a queue, T nodes of the tree over its blocks of places,
+# K classes of sizes, O octaves of sizes (1 node, 2-3, 4-7, ...), L classes of limits
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+
+    def compiled(function: _F) -> _F:
+        """Return the function, which numba has compiled."""
+        return function
+else:
+    try:
+        from numba import njit
+    except ImportError:
+        njit = None
+
+    def compiled(function: _F) -> _F:
+        """Return the function compiled where numba is installed, kept on disk where there is a place for it."""
+        if njit is None:
+            return function
+        try:
+            return njit(cache=True)(function)
+        except RuntimeError:  # no folder to keep it in
+            return njit(function)
+
+
+#: Places of a queue below one leaf of its tree.
+_BLOCK = 16
+#: Classes of limits: below 15 minutes, below 30, below an hour, ...
+_LIMIT_CLASSES = 8
+_FIRST_LIMIT_S = 900.0
+#: What is remembered of earlier waits when a job of the same class starts: half after 34 of them.
+_MEMORY = 0.98
+#: Seconds of waits as foreseen that are taken for granted before there are any.
+_TRUST_S = 3600.0
+
+
+class State(NamedTuple):
+    """Everything that is known of the jobs and clusters at one time; the functions below change it in place."""
+
+    nodes_j: Ints
+    size_class_j: Ints
+    #: The time limit that the scheduler believes in. A job never runs for longer.
+    limit_j: Floats
+    run_j: Floats
+    #: The predicted run time, which waits are predicted from.
+    expected_j: Floats
+    start_j: Floats
+    #: When a job was queued, and how long it would have waited by `_drained`.
+    queued_at_j: Floats
+    foreseen_j: Floats
+
+    size_c: Ints
+    free_c: Ints
+    running_c: Ints
+    queued_c: Ints
+    #: The first and last place in use of each queue.
+    head_c: Ints
+    tail_c: Ints
+    #: Node-seconds of the queued jobs, as predicted.
+    work_c: Floats
+    #: When the first queued job can start at the latest, and the nodes that it leaves over then.
+    shadow_c: Floats
+    spare_c: Ints
+    #: What jobs of each octave of sizes and class of limits have waited of late, and what was foreseen for them.
+    waited_col: Floats
+    foreseen_col: Floats
+
+    #: The running jobs by end, latest first: by the true end, by the limit, and by the predicted end.
+    end_cr: Floats
+    end_job_cr: Ints
+    limit_end_cr: Floats
+    limit_end_job_cr: Ints
+    expected_end_cr: Floats
+    expected_end_job_cr: Ints
+
+    #: The queue in order of arrival; -1 where a job has left it.
+    queue_cq: Ints
+    #: The fewest nodes of each class of sizes.
+    fewest_k: Ints
+    #: The shortest limit of each class below each node of the tree, whose leaves are blocks of places; inf for none.
+    shortest_ctk: Floats
+
+
+def _classes(largest: int) -> Ints:
+    """Return the fewest nodes of each class of sizes: one class for each size up to 8, four to each doubling above.
+
+    >>> _classes(20)
+    array([ 1,  2,  3,  4,  5,  6,  7,  8, 10, 12, 14, 16, 20])
+    """
+    above = [quarter << doubling for doubling in range(1, largest.bit_length()) for quarter in range(4, 8)]
+    return np.array([nodes for nodes in (*range(1, 8), *above) if nodes <= largest])
+
+
+def empty(sizes: Sequence[int], nodes_j: Ints, places: int = 1024) -> State:
+    """Return clusters of these sizes with nothing on them, and jobs of which no more than their nodes are known.
+
+    A queue has room for `places` jobs before it must be tidied: 32 or more, a power of two.
+    """
+    clusters, n_jobs = len(sizes), len(nodes_j)
+    running, octaves = min(max(sizes), n_jobs), int(max(sizes)).bit_length()
+    fewest_k = _classes(max(sizes))
+
+    def by_end() -> Floats:
+        return np.zeros((clusters, running))
+
+    def jobs_by_end() -> Ints:
+        return np.zeros((clusters, running), np.int64)
+
+    return State(
+        nodes_j=nodes_j.astype(np.int64),
+        size_class_j=np.searchsorted(fewest_k, nodes_j, side="right") - 1,
+        limit_j=np.zeros(n_jobs),
+        run_j=np.zeros(n_jobs),
+        expected_j=np.zeros(n_jobs),
+        start_j=np.full(n_jobs, np.nan),
+        queued_at_j=np.zeros(n_jobs),
+        foreseen_j=np.zeros(n_jobs),
+        size_c=np.array(sizes, np.int64),
+        free_c=np.array(sizes, np.int64),
+        running_c=np.zeros(clusters, np.int64),
+        queued_c=np.zeros(clusters, np.int64),
+        head_c=np.zeros(clusters, np.int64),
+        tail_c=np.zeros(clusters, np.int64),
+        work_c=np.zeros(clusters),
+        shadow_c=np.zeros(clusters),
+        spare_c=np.zeros(clusters, np.int64),
+        waited_col=np.zeros((clusters, octaves, _LIMIT_CLASSES)),
+        foreseen_col=np.zeros((clusters, octaves, _LIMIT_CLASSES)),
+        end_cr=by_end(),
+        end_job_cr=jobs_by_end(),
+        limit_end_cr=by_end(),
+        limit_end_job_cr=jobs_by_end(),
+        expected_end_cr=by_end(),
+        expected_end_job_cr=jobs_by_end(),
+        queue_cq=np.full((clusters, places), -1, np.int64),
+        fewest_k=fewest_k,
+        shortest_ctk=np.full((clusters, 2 * places // _BLOCK, len(fewest_k)), np.inf),
+    )
+
+
+def tidied(state: State) -> State:
+    """Return the state with gaps in the queues closed, and with twice the room where one is more than half full."""
+    places = state.queue_cq.shape[1] * (2 if 2 * state.queued_c.max() > state.queue_cq.shape[1] else 1)
+    leaves = places // _BLOCK
+    queue_cq = np.full((len(state.size_c), places), -1, np.int64)
+    shortest_ctk = np.full((len(state.size_c), 2 * leaves, len(state.fewest_k)), np.inf)
+    for c, waiting in enumerate(state.queue_cq):
+        jobs = waiting[waiting >= 0]
+        queue_cq[c, : len(jobs)] = jobs
+        leaf = leaves + np.arange(len(jobs)) // _BLOCK
+        np.minimum.at(shortest_ctk[c], (leaf, state.size_class_j[jobs]), state.limit_j[jobs])
+    width = leaves // 2
+    while width:
+        below = shortest_ctk[:, 2 * width : 4 * width]
+        shortest_ctk[:, width : 2 * width] = np.minimum(below[:, ::2], below[:, 1::2])
+        width //= 2
+    state.head_c[:] = 0
+    state.tail_c[:] = state.queued_c
+    return state._replace(queue_cq=queue_cq, shortest_ctk=shortest_ctk)
+
+
+@compiled
+def advance(state: State, now: float, backfill: bool) -> None:
+    """Let the clusters run until `now`, jobs that end exactly then included."""
+    for c in range(len(state.size_c)):
+        while state.running_c[c] > 0 and state.end_cr[c, state.running_c[c] - 1] <= now:
+            then = state.end_cr[c, state.running_c[c] - 1]
+            _release(state, c, then)
+            if state.queued_c[c] > 0:
+                _pass_over(state, c, then, backfill)
+
+
+@compiled
+def submit(state: State, c: int, job: int, now: float, backfill: bool) -> bool:
+    """Start a job that arrives on a cluster, or queue it; tell whether its queue has room for another.
+
+    The clusters have run until `now`, and the job's limit, true and predicted run time are written down.
+    """
+    fits = state.nodes_j[job] <= state.free_c[c]
+    if state.queued_c[c] == 0:
+        if fits:
+            _start(state, c, job, now)
+        else:
+            _enqueue(state, c, job, now)
+            _reserve(state, c)
+    elif backfill and fits and _may_jump(state, c, state.nodes_j[job], state.limit_j[job], now):
+        _jump(state, c, job, now)
+    else:
+        _enqueue(state, c, job, now)
+    return bool(state.tail_c[c] < state.queue_cq.shape[1])
+
+
+@compiled
+def replay(state: State, first: int, submit_j: Floats, cluster_j: Ints, backfill: bool) -> int:
+    """Submit jobs that are placed already, from `first` on, until a queue is full; return the next job to submit.
+
+    Jobs of cluster -1 are passed over.
+    """
+    for job in range(first, len(submit_j)):
+        if cluster_j[job] < 0:
+            continue
+        advance(state, submit_j[job], backfill)
+        if not submit(state, cluster_j[job], job, submit_j[job], backfill):
+            return job + 1
+    return len(submit_j)
+
+
+@compiled
+def predict_waits(
+    state: State, clusters_m: Ints, limit_m: Floats, nodes: int, now: float, backfill: bool, wait_m: Floats
+) -> None:
+    """Write down how long a job of so many nodes would wait in each of several places.
+
+    It waits not at all where it could start or jump the queue now. Elsewhere the wait is that until the queue's work
+    is done (`_drained`), times what jobs of about its size and limit have waited there of late over what this rule
+    foresaw for them: small and short jobs jump ahead, large ones are overtaken.
+    """
+    octave = _octave(nodes)
+    for m in range(len(clusters_m)):
+        c = clusters_m[m]
+        fits = nodes <= state.free_c[c]
+        if fits and (state.queued_c[c] == 0 or (backfill and _may_jump(state, c, nodes, limit_m[m], now))):
+            wait_m[m] = 0.0
+        else:
+            limit_class = _limit_class(limit_m[m])
+            waited_s = state.waited_col[c, octave, limit_class] + _TRUST_S
+            foreseen_s = state.foreseen_col[c, octave, limit_class] + _TRUST_S
+            wait_m[m] = (_drained(state, c, nodes, now) - now) * waited_s / foreseen_s
+
+
+@compiled
+def _octave(nodes: int) -> int:
+    """Return 0 for 1 node, 1 for 2-3, 2 for 4-7, and so on."""
+    found = 0
+    while nodes > 1:
+        nodes >>= 1
+        found += 1
+    return found
+
+
+@compiled
+def _limit_class(limit_s: float) -> int:
+    """Return 0 for limits below 15 minutes, 1 below 30, and so on."""
+    found = 0
+    while limit_s >= _FIRST_LIMIT_S and found < _LIMIT_CLASSES - 1:
+        limit_s *= 0.5
+        found += 1
+    return found
+
+
+@compiled
+def _drained(state: State, c: int, nodes: int, now: float) -> float:
+    """Return when the queue's work is done and so many nodes are free, if all ran for as long as predicted.
+
+    The nodes that are free, and those that running jobs release at their predicted ends, first work off the
+    node-seconds that are queued.
+    """
+    work, free, then = state.work_c[c], state.free_c[c], now
+    i = state.running_c[c] - 1
+    while i >= 0:
+        end = max(now, state.expected_end_cr[c, i])
+        if work <= free * (end - then):
+            if work > 0.0:
+                then += work / free
+                work = 0.0
+            if free >= nodes:
+                return float(then)
+        else:
+            work -= free * (end - then)
+        then = end
+        free += state.nodes_j[state.expected_end_job_cr[c, i]]
+        i -= 1
+    return float(then + work / free)
+
+
+@compiled
+def _release(state: State, c: int, now: float) -> None:
+    """Take the jobs that end now off the nodes."""
+    while state.running_c[c] > 0 and state.end_cr[c, state.running_c[c] - 1] == now:
+        last = state.running_c[c] - 1
+        job = state.end_job_cr[c, last]
+        _remove(state.limit_end_cr[c], state.limit_end_job_cr[c], last, job)
+        _remove(state.expected_end_cr[c], state.expected_end_job_cr[c], last, job)
+        state.running_c[c] = last
+        state.free_c[c] += state.nodes_j[job]
+
+
+@compiled
+def _pass_over(state: State, c: int, now: float, backfill: bool) -> None:
+    """Start the jobs of a queue that may start now: from the front while they fit, then those that may jump."""
+    while state.queued_c[c] > 0:
+        job = state.queue_cq[c, state.head_c[c]]
+        if state.nodes_j[job] > state.free_c[c]:
+            break
+        _dequeue(state, c, state.head_c[c], now)
+        _start(state, c, job, now)
+    if state.queued_c[c] == 0:
+        return
+    _reserve(state, c)
+    place = state.head_c[c]
+    while backfill and state.free_c[c] > 0 and place + 1 < state.tail_c[c]:
+        place = _next_that_may_jump(state, c, place + 1, now)
+        if place < 0:
+            return
+        job = state.queue_cq[c, place]
+        _dequeue(state, c, place, now)
+        _jump(state, c, job, now)
+
+
+@compiled
+def _reserve(state: State, c: int) -> None:
+    """Find when the first queued job can start if every running job takes its whole limit."""
+    wanted = state.nodes_j[state.queue_cq[c, state.head_c[c]]]
+    free, then = state.free_c[c], 0.0
+    i = state.running_c[c] - 1
+    while i >= 0 and (free < wanted or state.limit_end_cr[c, i] == then):
+        then = state.limit_end_cr[c, i]
+        free += state.nodes_j[state.limit_end_job_cr[c, i]]
+        i -= 1
+    state.shadow_c[c] = then
+    state.spare_c[c] = free - wanted
+
+
+@compiled
+def _keeps_promise(nodes: int, limit_s: float, now: float, shadow: float, spare: int) -> bool:
+    """Tell whether a job that starts now leaves the first in the queue its reservation."""
+    return bool(now + limit_s <= shadow or nodes <= spare)
+
+
+@compiled
+def _may_jump(state: State, c: int, nodes: int, limit_s: float, now: float) -> bool:
+    return _keeps_promise(nodes, limit_s, now, state.shadow_c[c], state.spare_c[c])
+
+
+@compiled
+def _jump(state: State, c: int, job: int, now: float) -> None:
+    """Start a job before the first in the queue."""
+    if now + state.limit_j[job] > state.shadow_c[c]:
+        state.spare_c[c] -= state.nodes_j[job]
+    _start(state, c, job, now)
+
+
+@compiled
+def _next_that_may_jump(state: State, c: int, place: int, now: float) -> int:
+    """Return the first place of a queue, from `place` on, whose job may jump; -1 where there is none."""
+    free, spare, shadow = state.free_c[c], state.spare_c[c], state.shadow_c[c]
+    leaves = state.queue_cq.shape[1] // _BLOCK
+    at = leaves + place // _BLOCK
+    while True:
+        for i in range(place, (at - leaves + 1) * _BLOCK):
+            job = state.queue_cq[c, i]
+            if job < 0 or state.nodes_j[job] > free:
+                continue
+            if _keeps_promise(state.nodes_j[job], state.limit_j[job], now, shadow, spare):
+                return i
+        at = _next_leaf(state.shortest_ctk[c], state.fewest_k, at, now, free, shadow, spare)
+        if at < 0:
+            return -1
+        place = (at - leaves) * _BLOCK
+
+
+@compiled
+def _next_leaf(shortest_tk: Floats, fewest_k: Ints, at: int, now: float, free: int, shadow: float, spare: int) -> int:
+    """Return the first leaf after a node of the tree that may hold a job that may jump; -1 where there is none."""
+    leaves = len(shortest_tk) // 2
+    while True:
+        while at & 1:  # a right child: all up to the end of its parent has been seen
+            at >>= 1
+        if at == 0:
+            return -1
+        at += 1
+        while _may_hold(shortest_tk[at], fewest_k, now, free, shadow, spare):
+            if at >= leaves:
+                return at
+            at *= 2
+            if not _may_hold(shortest_tk[at], fewest_k, now, free, shadow, spare):
+                at += 1
+
+
+@compiled
+def _may_hold(shortest_k: Floats, fewest_k: Ints, now: float, free: int, shadow: float, spare: int) -> bool:
+    """Tell whether a job that may jump can be below a node of the tree; no says that there is none."""
+    for k in range(len(fewest_k)):
+        if fewest_k[k] > free:
+            return False
+        if shortest_k[k] < math.inf and _keeps_promise(fewest_k[k], shortest_k[k], now, shadow, spare):
+            return True
+    return False
+
+
+@compiled
+def _start(state: State, c: int, job: int, now: float) -> None:
+    state.start_j[job] = now
+    state.free_c[c] -= state.nodes_j[job]
+    running = state.running_c[c]
+    _insert(state.end_cr[c], state.end_job_cr[c], running, now + state.run_j[job], job)
+    _insert(state.limit_end_cr[c], state.limit_end_job_cr[c], running, now + state.limit_j[job], job)
+    _insert(state.expected_end_cr[c], state.expected_end_job_cr[c], running, now + state.expected_j[job], job)
+    state.running_c[c] = running + 1
+
+
+@compiled
+def _enqueue(state: State, c: int, job: int, now: float) -> None:
+    place = state.tail_c[c]
+    state.queued_at_j[job] = now
+    state.foreseen_j[job] = _drained(state, c, state.nodes_j[job], now) - now
+    state.queue_cq[c, place] = job
+    _note_limit(state, c, place, state.size_class_j[job])
+    state.tail_c[c] += 1
+    state.queued_c[c] += 1
+    state.work_c[c] += state.nodes_j[job] * state.expected_j[job]
+
+
+@compiled
+def _dequeue(state: State, c: int, place: int, now: float) -> None:
+    job = state.queue_cq[c, place]
+    _learn_from_wait(state, c, job, now)
+    state.queue_cq[c, place] = -1
+    _note_limit(state, c, place, state.size_class_j[job])
+    state.queued_c[c] -= 1
+    state.work_c[c] -= state.nodes_j[job] * state.expected_j[job]
+    if state.queued_c[c] == 0:
+        state.work_c[c] = 0.0  # what rounding has left
+    while state.head_c[c] < state.tail_c[c] and state.queue_cq[c, state.head_c[c]] < 0:
+        state.head_c[c] += 1
+
+
+@compiled
+def _learn_from_wait(state: State, c: int, job: int, now: float) -> None:
+    """Note what a job that starts has waited, and what was foreseen for it."""
+    octave, limit_class = _octave(state.nodes_j[job]), _limit_class(state.limit_j[job])
+    for sums_col, wait_s in (
+        (state.waited_col, now - state.queued_at_j[job]),
+        (state.foreseen_col, state.foreseen_j[job]),
+    ):
+        sums_col[c, octave, limit_class] = _MEMORY * sums_col[c, octave, limit_class] + wait_s
+
+
+@compiled
+def _note_limit(state: State, c: int, place: int, k: int) -> None:
+    """Tell the tree that a job of a class has come to a place, or has left it."""
+    block = place // _BLOCK
+    shortest_s = math.inf
+    for i in range(block * _BLOCK, (block + 1) * _BLOCK):
+        job = state.queue_cq[c, i]
+        if job >= 0 and state.size_class_j[job] == k:
+            shortest_s = min(shortest_s, state.limit_j[job])
+    at = state.queue_cq.shape[1] // _BLOCK + block
+    while at > 0 and state.shortest_ctk[c, at, k] != shortest_s:
+        state.shortest_ctk[c, at, k] = shortest_s
+        shortest_s = min(shortest_s, state.shortest_ctk[c, at ^ 1, k])
+        at >>= 1
+
+
+@compiled
+def _insert(end_r: Floats, job_r: Ints, count: int, end: float, job: int) -> None:
+    """Put a job among `count` that are ordered by end, latest first."""
+    i = count
+    while i > 0 and end_r[i - 1] < end:
+        end_r[i] = end_r[i - 1]
+        job_r[i] = job_r[i - 1]
+        i -= 1
+    end_r[i] = end
+    job_r[i] = job
+
+
+@compiled
+def _remove(end_r: Floats, job_r: Ints, last: int, job: int) -> None:
+    """Take a job out of those up to `last`, closing the gap."""
+    i = last
+    while job_r[i] != job:
+        i -= 1
+    while i < last:
+        end_r[i] = end_r[i + 1]
+        job_r[i] = job_r[i + 1]
+        i += 1

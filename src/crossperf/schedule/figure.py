@@ -1,0 +1,155 @@
+"""A picture of an outcome: every job on its nodes for a few, use and queues over time for many."""
+
+# C clusters
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossperf.errors import MissingDependencyError, SettingsError
+from crossperf.files import whole
+from crossperf.schedule.outcome import Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: So many jobs are drawn one by one.
+FEW = 300
+#: Points in time at which use and queues are drawn.
+_POINTS = 1_000
+_HOUR_S = 3600.0
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def draw(outcome: Outcome) -> Figure:
+    """Return the figure of an outcome, a panel for each cluster."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError("a figure needs matplotlib: pip install 'crossperf[report]'") from error
+    few = len(outcome.jobs) <= FEW
+    names = outcome.machines.names
+    figure = Figure(figsize=(10.0, 1.2 + 1.5 * len(names)), layout="constrained")
+    axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    for c, ax in enumerate(axes):
+        (_gantt if few else _use)(ax, outcome, c)
+        ax.set_title(f"{names[c]}, {outcome.machines.nodes[c]} nodes, {outcome.utilisation[c]:.0%} used", loc="left")
+        ax.set_xlim(0.0, max(outcome.makespan_s, 1.0) / _HOUR_S)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[-1].set_xlabel("hours since the first job arrived")
+    question = "Where did every job run?" if few else "Which clusters were busy, and where did jobs queue?"
+    counts = outcome.counts()
+    placed = f"{counts['placed']:,} of {counts['jobs']:,} jobs placed"
+    figure.suptitle(f"{question}\n{outcome.policy} with {outcome.predictor}: {placed}", fontsize="large")
+    if not few:
+        figure.legend(handles=_keys(), loc="outside lower right", ncols=2, frameon=False)
+    return figure
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as PNG, SVG or PDF, by the ending of its name; the file appears whole or not at all."""
+    check_ending(path)
+    with whole(path) as part:
+        figure.savefig(part, format=Path(path).suffix[1:].lower(), dpi=150)
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Raise unless a file name ends as a figure's can."""
+    if not os.fspath(path).lower().endswith(ENDINGS):
+        raise SettingsError(f"--figure: found {os.fspath(path)!r}, expected a name that ends in {', '.join(ENDINGS)}.")
+
+
+def _hours(outcome: Outcome, time_s: Floats) -> Floats:
+    return np.asarray((time_s - outcome.jobs.submit_s.min()) / _HOUR_S)
+
+
+def _gantt(ax: Axes, outcome: Outcome, c: int) -> None:
+    """Draw each job as a bar over the nodes that it takes."""
+    from matplotlib import colormaps
+
+    here = np.flatnonzero(outcome.cluster == c)
+    colours = colormaps["tab20"]
+    starts, ends = _hours(outcome, outcome.start_s[here]), _hours(outcome, outcome.end_s[here])
+    for job, start, end, nodes in zip(here, starts, ends, nodes_of(outcome, c), strict=True):
+        for first, count in _stretches(nodes):
+            ax.add_patch(_bar(start, first, end - start, count, colours(job % 20)))
+    ax.set_ylim(0, outcome.machines.nodes[c])
+    ax.set_ylabel("node")
+
+
+def _bar(start: float, first: int, width: float, count: int, colour: Any) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((start, first), width, count, facecolor=colour, edgecolor="white", linewidth=0.3)
+
+
+def nodes_of(outcome: Outcome, c: int) -> list[Ints]:
+    """Return which nodes each job of a cluster has: the lowest that are free when it starts."""
+    here = np.flatnonzero(outcome.cluster == c)
+    free_at = np.full(outcome.machines.nodes[c], -np.inf)
+    taken: dict[int, Ints] = {}
+    for job in here[np.argsort(outcome.start_s[here], kind="stable")]:
+        nodes = np.flatnonzero(free_at <= outcome.start_s[job])[: outcome.jobs.nodes[job]]
+        free_at[nodes] = outcome.end_s[job]
+        taken[int(job)] = nodes
+    return [taken[int(job)] for job in here]
+
+
+def _stretches(nodes: Ints) -> list[tuple[int, int]]:
+    """Return the first node and the length of each unbroken stretch.
+
+    >>> _stretches(np.array([0, 1, 2, 5, 6]))
+    [(0, 3), (5, 2)]
+    """
+    parts = np.split(nodes, np.flatnonzero(np.diff(nodes) > 1) + 1)
+    return [(int(part[0]), len(part)) for part in parts if len(part)]
+
+
+def _use(ax: Axes, outcome: Outcome, c: int) -> None:
+    """Draw the share of nodes in use, and the number of jobs that wait."""
+    here = outcome.cluster == c
+    first = outcome.jobs.submit_s.min()
+    grid_s = np.linspace(first, first + outcome.makespan_s, _POINTS)
+    nodes, start, end = outcome.jobs.nodes[here], outcome.start_s[here], outcome.end_s[here]
+    used = levels(grid_s, start, end, nodes) / outcome.machines.nodes[c]
+    waiting = levels(grid_s, outcome.jobs.submit_s[here], start, np.ones_like(nodes))
+    hours = _hours(outcome, grid_s)
+    ax.fill_between(hours, used, color="tab:blue", alpha=0.4, linewidth=0)
+    ax.set_ylim(0.0, 1.05)
+    ax.set_yticks([0.0, 0.5, 1.0], ["0", "50 %", "100 %"])
+    right = ax.twinx()
+    right.plot(hours, waiting, color="tab:red", linewidth=0.8)
+    right.set_ylim(bottom=0.0, top=max(1.0, 1.05 * waiting.max()))
+    right.spines["top"].set_visible(False)
+
+
+def _keys() -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    used = Patch(color="tab:blue", alpha=0.4, label="nodes in use (left)")
+    return [used, Line2D([], [], color="tab:red", linewidth=0.8, label="jobs waiting (right)")]
+
+
+def levels(grid_s: Floats, from_s: Floats, to_s: Floats, weight: Ints) -> Floats:
+    """Return the sum of the weights of what is under way at each point of time.
+
+    >>> levels(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0]), np.array([2.0, 3.0]), np.array([4, 1]))
+    array([4., 5., 1.])
+    """
+    begun, over = (_sum_until(grid_s, times, weight) for times in (from_s, to_s))
+    return begun - over
+
+
+def _sum_until(grid_s: Floats, time_s: Floats, weight: Ints) -> Floats:
+    order = np.argsort(time_s)
+    so_far = np.concatenate([[0.0], np.cumsum(weight[order])])
+    return np.asarray(so_far[np.searchsorted(time_s[order], grid_s, side="right")])

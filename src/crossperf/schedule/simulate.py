@@ -1,0 +1,343 @@
+"""Jobs arrive over time, a policy places each from predictions, and the truth decides how long it runs."""
+
+# J jobs, W workloads, M modes, C clusters
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossperf.errors import SettingsError
+from crossperf.schedule import engine, policies
+from crossperf.schedule.jobs import Jobs
+from crossperf.schedule.outcome import Outcome
+from crossperf.schedule.policies import Ask, Policy
+from crossperf.schedule.synthetic import homes_of, workloads_of
+from crossperf.schedule.tables import Machines, RelativeTimes, TableError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: What happens to a job whose limit, scaled by the prediction, is shorter than it runs.
+LIMITS = ("double", "strict")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for all jobs of a simulation.
+
+    Parameters
+    ----------
+    limits
+        ``double``: a limit that is too short is doubled before the job is submitted, as often as it takes, and
+        counted; ``strict``: the job is ended at its limit.
+    wall_limit_s
+        The longest limit that the clusters grant; ``None`` for none.
+    backfill
+        EASY backfilling; without it, first come, first served alone.
+    deadline
+        How many times its requested time after its arrival a job should have ended; ``None`` for no deadlines.
+    """
+
+    limits: str = "double"
+    wall_limit_s: float | None = None
+    backfill: bool = True
+    deadline: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.limits not in LIMITS:
+            raise SettingsError(f"--limits: found {self.limits!r}, expected {' or '.join(LIMITS)}.")
+        if self.wall_limit_s is not None and not self.wall_limit_s > 0:
+            raise SettingsError(f"--wall-limit: found {self.wall_limit_s:g}, expected seconds above 0.")
+        if self.deadline is not None and not self.deadline > 0:
+            raise SettingsError(f"--deadline: found {self.deadline:g}, expected a factor above 0, such as 4.")
+
+
+class _Places(NamedTuple):
+    """Where a workload of a certain size can go, with what is true and predicted there."""
+
+    platforms: tuple[str, ...]
+    clusters: tuple[str, ...]
+    mode_m: Ints
+    cluster_m: Ints
+    nodes_m: Ints
+    price_m: Floats
+    true_m: Floats
+    relative_m: Floats
+    low_m: Floats
+    high_m: Floats
+
+    def where(self, keep_m: NDArray[np.bool_]) -> _Places:
+        """Return the places that are marked."""
+        kept = np.flatnonzero(keep_m)
+        return _Places(
+            tuple(self.platforms[m] for m in kept),
+            tuple(self.clusters[m] for m in kept),
+            self.mode_m[kept],
+            self.cluster_m[kept],
+            self.nodes_m[kept],
+            self.price_m[kept],
+            self.true_m[kept],
+            self.relative_m[kept],
+            self.low_m[kept],
+            self.high_m[kept],
+        )
+
+
+class _Options:
+    """What a policy may know of the places at the time of an arrival; see `policies.Options`."""
+
+    __slots__ = ("_ask", "_backfill", "_now", "_places", "_run_s", "_state")
+
+    def __init__(
+        self, places: _Places, state: engine.State, now: float, ask: Ask, run_s: float, backfill: bool
+    ) -> None:
+        self._places, self._state, self._now = places, state, now
+        self._ask, self._run_s, self._backfill = ask, run_s, backfill
+
+    @property
+    def platforms(self) -> Sequence[str]:
+        return self._places.platforms
+
+    @property
+    def clusters(self) -> Sequence[str]:
+        return self._places.clusters
+
+    @property
+    def run_s(self) -> Floats:
+        return self._run_s * self._places.relative_m
+
+    @property
+    def low_s(self) -> Floats:
+        return self._run_s * self._places.low_m
+
+    @property
+    def high_s(self) -> Floats:
+        return self._run_s * self._places.high_m
+
+    @property
+    def nodes(self) -> Ints:
+        return self._places.nodes_m
+
+    @property
+    def free_nodes(self) -> Ints:
+        return self._state.free_c[self._places.cluster_m]
+
+    @property
+    def queued(self) -> Ints:
+        return self._state.queued_c[self._places.cluster_m]
+
+    @property
+    def price_per_node_hour(self) -> Floats:
+        return self._places.price_m
+
+    def wait_s(self) -> Floats:
+        wait_m = np.empty(len(self._places.platforms))
+        limit_m = self._ask.requested_s * self._places.relative_m
+        engine.predict_waits(
+            self._state, self._places.cluster_m, limit_m, self._ask.nodes, self._now, self._backfill, wait_m
+        )
+        return wait_m
+
+
+class _Atlas:
+    """Finds where a job can go: what runs its workload, is large enough, and ends within the wall-time limit."""
+
+    def __init__(
+        self,
+        machines: Machines,
+        truth: RelativeTimes,
+        predictions: RelativeTimes,
+        rules: Rules,
+    ) -> None:
+        cluster_m = machines.clusters_of(truth.modes, truth.name)
+        self._machines, self._truth, self._predictions = machines, truth, predictions
+        self._mode_m = np.flatnonzero(cluster_m >= 0)
+        self._cluster_m = cluster_m[self._mode_m]
+        self._wall_limit_s, self._strict = rules.wall_limit_s, rules.limits == "strict"
+        self._levels = sorted(set(machines.nodes))
+        self._known: dict[tuple[int, int], _Places | int] = {}
+
+    @property
+    def leaves_a_choice(self) -> bool:
+        """Whether there is more than one mode to run in."""
+        return len(self._mode_m) > 1
+
+    def places(self, workload: int, nodes: int, run_s: float) -> _Places | int:
+        """Return where a job can go, or the number of the reason in `outcome.UNPLACEABLE`."""
+        key = (workload, bisect_left(self._levels, nodes))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._look_up(workload, nodes)
+        if isinstance(found, int) or self._wall_limit_s is None:
+            return found
+        # The users are taken to know what a job cannot do in time; with strict limits it is the prediction that tells.
+        relative_m = found.relative_m if self._strict else found.true_m
+        short_m = run_s * relative_m <= self._wall_limit_s
+        return found if short_m.all() else found.where(short_m) if short_m.any() else 2
+
+    def _look_up(self, workload: int, nodes: int) -> _Places | int:
+        mode_m, cluster_m = self._mode_m, self._cluster_m
+        true_m = self._truth.relative_wm[workload, mode_m]
+        relative_m = self._predictions.relative_wm[workload, mode_m]
+        runs_m = ~np.isnan(true_m) & ~np.isnan(relative_m)
+        nodes_m = np.array(self._machines.nodes)[cluster_m]
+        if not runs_m.any():
+            return 0
+        if not (runs_m & (nodes_m >= nodes)).any():
+            return 1
+        places = _Places(
+            tuple(self._truth.modes[m] for m in mode_m),
+            tuple(self._machines.names[c] for c in cluster_m),
+            mode_m,
+            cluster_m,
+            nodes_m,
+            np.array(self._machines.price_per_node_hour)[cluster_m],
+            true_m,
+            relative_m,
+            self._predictions.low_wm[workload, mode_m],
+            self._predictions.high_wm[workload, mode_m],
+        )
+        return places.where(runs_m & (nodes_m >= nodes))
+
+
+def simulate(
+    jobs: Jobs,
+    machines: Machines,
+    truth: RelativeTimes,
+    predictions: RelativeTimes,
+    policy: str | Policy,
+    *,
+    rules: Rules | None = None,
+    seed: int = 0,
+) -> Outcome:
+    """Return what becomes of every job.
+
+    `truth` and `predictions` have the same workloads and modes (`tables.aligned` sees to that). The seed decides
+    which workload each job is, where its user would run it, and what a policy draws.
+    """
+    if (truth.workloads, truth.modes) != (predictions.workloads, predictions.modes):
+        raise TableError(f"{predictions.name}: found other workloads or modes than in {truth.name}; align them first.")
+    return _Simulation(jobs, machines, truth, predictions, policy, rules or Rules(), seed).run()
+
+
+class _Simulation:
+    """One run over all jobs: the clusters, and what is written down of each job."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        machines: Machines,
+        truth: RelativeTimes,
+        predictions: RelativeTimes,
+        policy: str | Policy,
+        rules: Rules,
+        seed: int,
+    ) -> None:
+        self._jobs, self._machines, self._truth, self._rules = jobs, machines, truth, rules
+        self._predictor, self._seed = predictions.name, seed
+        self._choose = policies.make(policy) if isinstance(policy, str) else policy
+        self._policy = policy if isinstance(policy, str) else getattr(policy, "__name__", type(policy).__name__)
+        self._atlas = _Atlas(machines, truth, predictions, rules)
+        self._state = engine.empty(machines.nodes, jobs.nodes)
+        self._workload_j = workloads_of(jobs, truth, seed)
+        self._cluster_j, self._mode_j, self._why_not_j = (np.full(len(jobs), -1) for _ in range(3))
+        self._doublings_j, self._killed_j = np.zeros(len(jobs), np.int64), np.zeros(len(jobs), np.bool_)
+
+    def run(self) -> Outcome:
+        """Let all jobs arrive and end."""
+        if self._atlas.leaves_a_choice:
+            self._choose_for_each()
+        else:
+            self._place_all()
+        engine.advance(self._state, np.inf, self._rules.backfill)
+        return self._outcome()
+
+    def _choose_for_each(self) -> None:
+        """Let the jobs arrive one by one, and ask the policy where each should go."""
+        rng = np.random.default_rng([self._seed, 3])
+        home_j = homes_of(self._jobs, self._machines, self._seed)
+        jobs, backfill = self._jobs, self._rules.backfill
+        columns = (jobs.submit_s, jobs.nodes, jobs.run_s, jobs.requested_s, self._workload_j, home_j, jobs.user)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for job, (now, nodes, run_s, requested_s, workload, home, user) in enumerate(rows):
+            places = self._atlas.places(workload, nodes, run_s)
+            if isinstance(places, int):
+                self._why_not_j[job] = places
+                continue
+            engine.advance(self._state, now, backfill)
+            app, input_ = self._truth.workloads[workload]
+            deadline_s = self._rules.deadline and self._rules.deadline * requested_s
+            ask = Ask(nodes, requested_s, app, input_, str(user), self._machines.names[home], deadline_s)
+            m = self._choose(ask, _Options(places, self._state, now, ask, run_s, backfill), rng)
+            if not 0 <= m < len(places.platforms):
+                raise SettingsError(
+                    f"--policy: {self._policy} answered {m}, expected an index below {len(places.platforms)}."
+                )
+            self._place(job, places, m, run_s, requested_s)
+            if not engine.submit(self._state, places.cluster_m[m], job, now, backfill):
+                self._state = engine.tidied(self._state)
+
+    def _place_all(self) -> None:
+        """Place the jobs where there is one place to go, without asking."""
+        jobs = self._jobs
+        columns = (self._workload_j, jobs.nodes, jobs.run_s, jobs.requested_s)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for job, (workload, nodes, run_s, requested_s) in enumerate(rows):
+            places = self._atlas.places(workload, nodes, run_s)
+            if isinstance(places, int):
+                self._why_not_j[job] = places
+            else:
+                self._place(job, places, 0, run_s, requested_s)
+        done = 0
+        while done < len(jobs):
+            done = engine.replay(self._state, done, jobs.submit_s, self._cluster_j, self._rules.backfill)
+            self._state = engine.tidied(self._state)
+
+    def _place(self, job: int, places: _Places, m: int, run_s: float, requested_s: float) -> None:
+        """Write down where a job goes, how long it will run there, and its limit."""
+        relative, wall_limit_s = float(places.relative_m[m]), self._rules.wall_limit_s or math.inf
+        true_s, limit_s = run_s * float(places.true_m[m]), min(requested_s * relative, wall_limit_s)
+        if self._rules.limits == "double":
+            while limit_s < true_s:
+                limit_s = min(2.0 * limit_s, wall_limit_s)
+                self._doublings_j[job] += 1
+        else:
+            self._killed_j[job] = true_s > limit_s
+            true_s = min(true_s, limit_s)
+        self._mode_j[job], self._cluster_j[job] = places.mode_m[m], places.cluster_m[m]
+        self._state.limit_j[job], self._state.run_j[job] = limit_s, true_s
+        # Who knows that a limit must be doubled knows that the prediction was as much too short.
+        self._state.expected_j[job] = run_s * relative * 2.0 ** self._doublings_j[job]
+
+    def _outcome(self) -> Outcome:
+        ran = self._cluster_j >= 0
+        run_j, expected_j, limit_j = (
+            np.where(ran, value_j, np.nan)
+            for value_j in (self._state.run_j, self._state.expected_j, self._state.limit_j)
+        )
+        return Outcome(
+            jobs=self._jobs,
+            machines=self._machines,
+            modes=self._truth.modes,
+            workload=self._workload_j,
+            cluster=self._cluster_j,
+            mode=self._mode_j,
+            start_s=self._state.start_j,
+            run_s=run_j,
+            expected_run_s=expected_j,
+            limit_s=limit_j,
+            doublings=self._doublings_j,
+            killed=self._killed_j,
+            deadline_s=self._jobs.submit_s + (self._rules.deadline or np.inf) * self._jobs.requested_s,
+            why_not=self._why_not_j,
+            policy=self._policy,
+            predictor=self._predictor,
+            seed=self._seed,
+        )

@@ -1,0 +1,371 @@
+-- Sends a job to the partition where it should run, by the table that 'crossperf slurm table' writes.
+--
+-- Runs inside slurmctld, so: Lua 5.1 to 5.4, no program is started, no socket opened, one small file is read, and
+-- whatever goes wrong leaves the job as the user sent it. place() never raises and never refuses a job.
+
+--@settings@
+
+local VERSION = "1"
+local HEADER = #"crossperf-table\t1\t0000000000\t0000000000\t0123456789abcdef\n"
+local PIECE, LONGEST_TAIL = 4096, 1024 * 1024 -- in bytes
+local UP = 3 -- PARTITION_UP of slurm.h: takes jobs and starts them
+
+local unpack = unpack or table.unpack -- moved in Lua 5.2
+
+local set = function(names)
+  local found = {}
+  for _, name in ipairs(names) do found[name] = true end
+  return found
+end
+local LAUNCHERS, PREFIXES = set(WORDS.launchers), set(WORDS.prefixes)
+local INTERPRETERS, SHELL = set(WORDS.interpreters), set(WORDS.shell)
+
+-- A number that the user gave, or nil: Slurm writes a huge one for "not given".
+local function given(value, nothing)
+  value = tonumber(value)
+  if value and value >= 0 and value < nothing then return value end
+  return nil
+end
+
+-- The table -----------------------------------------------------------------------------------------------------------
+
+local function hex(character) return ("%%%02X"):format(character:byte()) end
+
+local function escaped(text) return (text:gsub("[%c%%,;\127]", hex)) end
+
+local function unescaped(text)
+  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+-- The same sum as in table.py; one flipped byte or two swapped ones change it.
+local function checksum(text)
+  local sum = 0
+  for i = 1, #text do sum = (sum * 257 + text:byte(i)) % 4294967291 end
+  return ("%08x"):format(sum)
+end
+
+local function split(text, mark)
+  local fields = {}
+  for field in (text .. mark):gmatch("([^" .. mark .. "]*)" .. mark) do fields[#fields + 1] = field end
+  return fields
+end
+
+-- The fields of the first line that starts so, or nil where there is none or it is not as it was written.
+local function line(text, start)
+  local at = text:find("\n" .. start .. "\t", 1, true)
+  local body, sum = (at and text:match("^[^\n]*", at + 1) or ""):match("^(.*)\t(%x+)$")
+  if not body or checksum(body) ~= sum then return nil end
+  return split(body, "\t")
+end
+
+-- Open the table and read what stands in its last lines: about the site and its partitions.
+local function open_table(path)
+  local file = io.open(path, "rb")
+  if not file then return nil, "there is no table at " .. path end
+  local header, size = file:read(HEADER), file:seek("end")
+  local version, length, keys_end, digest = (header or ""):match("^crossperf%-table\t(%d+)\t(%d+)\t(%d+)\t(%x+)\n$")
+  local rest = size and keys_end and size - tonumber(keys_end)
+  local tail
+  if version == VERSION and tonumber(length) == size and rest > 0 and rest < LONGEST_TAIL then
+    file:seek("set", tonumber(keys_end) - 1)
+    tail = file:read(rest + 1)
+  end
+  if not tail or tail:sub(-#digest - 6) ~= "\nend\t" .. digest .. "\n" then
+    file:close()
+    return nil, path .. " is torn or of another version"
+  end
+  return { file = file, keys_end = tonumber(keys_end), tail = tail }
+end
+
+-- The line of a key. Lines are sorted by the sum of their key and no longer than half a piece, so that a few pieces
+-- tell where it must be, however large the table is.
+local function key_line(opened, app, user, input)
+  local key = table.concat({ escaped(app), escaped(user), escaped(input) }, "\t")
+  local sum = checksum(key)
+  local wanted, from, to = tonumber(sum, 16), HEADER - 1, opened.keys_end
+  while to - from > PIECE do
+    local middle = math.floor((from + to) / 2)
+    opened.file:seek("set", middle)
+    local next_sum = (opened.file:read(PIECE) or ""):match("\nkey\t(%x+)\t")
+    if next_sum and tonumber(next_sum, 16) < wanted then from = middle else to = middle end
+  end
+  opened.file:seek("set", from)
+  return line(opened.file:read(to - from + 2 * PIECE) or "", "key\t" .. sum .. "\t" .. key)
+end
+
+-- What a job is called ------------------------------------------------------------------------------------------------
+
+local function words_of(comment)
+  local found, from = {}, 1
+  comment = " " .. (comment or "")
+  while true do
+    local _, at, name = comment:find("[%s;](%a+)=", from)
+    if not at then return found end
+    local value, after = comment:match('^"([^"]+)"()', at + 1)
+    if not value then value, after = comment:match("^([^%s;]+)()", at + 1) end
+    if value and not found[name] then found[name] = unescaped(value) end
+    from = after or at
+  end
+end
+
+local function base(path) return path:match("([^/]*)/*$") end
+
+-- The program that a command line runs, or nil: past assignments, launchers and their options.
+local function program_of(command)
+  local launched, interpreter, skip, module = false, nil, 0, false
+  for word in command:gmatch("%S+") do
+    word = word:gsub("^[\"']", ""):gsub("[\"']$", "")
+    local name = base(word)
+    if skip > 0 then
+      skip = skip - 1
+    elseif module then
+      return word, launched
+    elseif word:find("^[|;&<>(){}]") then
+      return interpreter, launched
+    elseif word:find("^[%a_][%w_]*=") then -- an assignment before the command
+    elseif word:find("^%-") then
+      if interpreter then module = word == "-m" else skip = WORDS.values[word] or 0 end
+    elseif word:find("[$`]") then
+      return interpreter, launched
+    elseif not interpreter and LAUNCHERS[name] then
+      launched = true
+    elseif not interpreter and PREFIXES[name] then -- time ./a.out is ./a.out
+    elseif not interpreter and INTERPRETERS[name:gsub("[%d.]+$", "")] then
+      interpreter = name
+    elseif not launched and not interpreter and SHELL[word] then
+      return nil, false
+    else
+      return name ~= "" and name or nil, launched
+    end
+  end
+  return interpreter, launched
+end
+
+-- The program of a batch script: of the first line with a launcher, or else of the first command.
+local function executable(script)
+  local first
+  local text = (script or ""):sub(1, WORDS.longest):gsub("\\\n", " ")
+  for command in text:gmatch("[^\n]+") do
+    command = command:match("^%s*(.-)%s*$")
+    if command ~= "" and command:sub(1, 1) ~= "#" then
+      local program, launched = program_of(command)
+      if program and launched then return program end
+      first = first or program
+    end
+  end
+  return first
+end
+
+local function input_class(nodes)
+  local class = 1
+  while class < nodes do class = class * 2 end
+  return ("nodes-%d"):format(class)
+end
+
+-- What the job may be called, likeliest first; what it works on; and whether it wants no advice.
+local function named(job)
+  local words = words_of(job.comment)
+  local apps = { words.app }
+  if not words.app then
+    if job.name and job.name ~= "" then apps[#apps + 1] = job.name end
+    apps[#apps + 1] = executable(job.script)
+  end
+  local nodes = given(job.min_nodes, slurm.NO_VAL or 4294967294) or 1
+  return apps, words.input or input_class(nodes), words.crossperf == "off"
+end
+
+-- The most special key that the table has.
+local function find(opened, apps, user, input)
+  for _, app in ipairs(apps) do
+    for _, key in ipairs({ { user, input }, { "", input }, { "", "" } }) do
+      local row = key_line(opened, app, key[1], key[2])
+      if row then return app, row end
+    end
+  end
+  return nil
+end
+
+-- What a partition can take -------------------------------------------------------------------------------------------
+
+local function listed(names, name)
+  for _, one in ipairs(split(names, ",")) do
+    if one == name then return true end
+  end
+  return false
+end
+
+-- Whether a list of those allowed, or of those denied, keeps a name out.
+local function barred(allowed, denied, name)
+  if allowed and allowed ~= "" and not listed(allowed, name or "") then return true end
+  return denied and denied ~= "" and name and listed(denied, name)
+end
+
+-- Whether a partition offers what a list such as 'gres:gpu:2,gres:nvme:1' asks for, so many times over.
+local function offers(offered, wanted, times)
+  for _, one in ipairs(split(wanted, ",")) do
+    one = one:gsub("^gres[:/]", "")
+    local name, count = one:match("^(.-)[:=](%d+)$")
+    local has = tonumber(("," .. offered .. ","):match("," .. (name or one):gsub("%p", "%%%0") .. "=(%d+),"))
+    if not has or has * times < tonumber(count or 1) then return false end
+  end
+  return true
+end
+
+local function has_features(offered, wanted)
+  if wanted:find("[^%w%._&,%-]") then return false end -- or, not, counts: not for us to judge
+  for name in wanted:gmatch("[^&,]+") do
+    if not listed(offered, name) then return false end
+  end
+  return true
+end
+
+-- Whether the nodes, processors and memory of a partition are enough.
+local function roomy(job, facts, total)
+  local none, none16 = slurm.NO_VAL or 4294967294, slurm.NO_VAL16 or 65534
+  local nodes = given(job.min_nodes, none) or 1
+  local most = math.min(total, given(job.max_nodes, none) or total)
+  local cpus, memory = tonumber(facts[5]), tonumber(facts[6])
+  local wanted = given(job.min_cpus, none) or 1
+  local per_node = math.max(
+    given(job.pn_min_cpus, none16) or 1,
+    (given(job.ntasks_per_node, none16) or 1) * (given(job.cpus_per_task, none16) or 1),
+    math.ceil(wanted / math.max(most, 1))
+  )
+  if nodes > total or most < 1 then return false end
+  if (wanted > 1 or per_node > 1) and not (cpus and per_node <= cpus) then return false end
+  local mem = math.max(given(job.min_mem_per_node, 2 ^ 62) or 0, (given(job.min_mem_per_cpu, 2 ^ 62) or 0) * per_node)
+  return mem == 0 or (memory ~= nil and mem <= memory)
+end
+
+-- Whether a job may be sent to a partition: what is not known counts as not there.
+local function takes(job, part, facts)
+  if not part or not facts or part.state_up ~= UP then return false end
+  local infinite = slurm.INFINITE or 4294967295
+  local total = math.min(given(part.total_nodes, infinite) or 0, given(part.max_nodes, infinite) or infinite)
+  local limit = given(job.time_limit, slurm.NO_VAL or 4294967294) or 0
+  if job.time_limit == infinite and given(part.max_time, infinite) then return false end
+  if limit > (given(part.max_time, infinite) or infinite) then return false end
+  if (given(job.min_nodes, slurm.NO_VAL or 4294967294) or 1) < (given(part.min_nodes, infinite) or 0) then return false end
+  if barred(part.allow_accounts, part.deny_accounts, job.account or job.default_account) then return false end
+  if barred(part.allow_qos, part.deny_qos, job.qos or job.default_qos) then return false end
+  if job.features and not has_features(facts[7], job.features) then return false end
+  if job.tres_per_node and not offers(facts[8], job.tres_per_node, 1) then return false end
+  if job.tres_per_job and not offers(facts[8], job.tres_per_job, total) then return false end
+  return roomy(job, facts, total)
+end
+
+-- Why a job stays as it is, or nil: it asks for places by name, or in a way that is not checked here.
+local function fixed(job)
+  if job.partition and job.partition ~= "" then return "it names a partition" end
+  for _, field in ipairs({ "req_nodes", "reservation", "clusters", "tres_per_socket", "tres_per_task" }) do
+    if job[field] and job[field] ~= "" then return "it sets " .. field end
+  end
+  if given(job.het_job_offset, slurm.NO_VAL or 4294967294) then return "it is part of a heterogeneous job" end
+  return nil
+end
+
+-- The decision --------------------------------------------------------------------------------------------------------
+
+local function default_partition(part_list, otherwise)
+  for name, part in pairs(part_list) do
+    if part.flag_default == 1 or part.flag_default == true then return name end
+  end
+  return otherwise
+end
+
+-- Choices as partition, relative time, its range, and the number of runs behind it; by the policy, best first.
+local function choices_of(row)
+  local choices = {}
+  for _, text in ipairs(split(row[7], ";")) do
+    local name, relative, low, high, runs = unpack(split(text, ","))
+    relative, low, high, runs = tonumber(relative), tonumber(low), tonumber(high), tonumber(runs)
+    choices[#choices + 1] = { name = unescaped(name), relative = relative, low = low, high = high, runs = runs }
+  end
+  return choices
+end
+
+local function duration(seconds)
+  if seconds < 90 then return ("%.3g s"):format(seconds) end
+  if seconds < 5400 then return ("%.3g min"):format(seconds / 60) end
+  return ("%.3g h"):format(seconds / 3600)
+end
+
+local function sentence(app, choice, platform, base_choice, seconds, policy)
+  local how = choice.runs > 0 and ("measured %d times"):format(choice.runs) or "predicted"
+  local time = seconds and (" about " .. duration(seconds * choice.relative)) or ""
+  local what
+  if base_choice and base_choice.name ~= choice.name then
+    what = ("takes%s %.3g times as long as on %s (range %.3g to %.3g; %s)"):format(
+      time ~= "" and time .. "," or "", choice.relative / base_choice.relative, base_choice.name,
+      choice.low / base_choice.relative, choice.high / base_choice.relative, how)
+  else
+    what = ("%s%s there (%s)"):format(time ~= "" and "takes" or "is best left", time, how)
+  end
+  return ("crossperf: partition %s (%s) by policy '%s': %s %s. Your own choice: -p PARTITION."):format(
+    choice.name, platform, policy, app, what)
+end
+
+-- The limit on another platform, in minutes: the top of the range, so that the job is not cut short there.
+local function scaled(limit, choice, base_choice, part)
+  local minutes = math.max(1, math.ceil(limit * choice.high / base_choice.relative))
+  return math.min(minutes, given(part.max_time, slurm.INFINITE or 4294967295) or minutes)
+end
+
+local function tag(job, app, input)
+  if SITE.tag_jobs and app and not job.admin_comment then
+    job.admin_comment = "crossperf app=" .. app:gsub("[%s%%;]", hex) .. " input=" .. input:gsub("[%s%%;]", hex)
+  end
+end
+
+-- What the table knows of a job: the name it goes by, its row, and the lines about site and partitions.
+local function look_up(apps, user, input)
+  local opened, problem = open_table(SITE.table)
+  if not opened then
+    slurm.log_info("%s", "crossperf: " .. problem .. "; jobs are left as they are")
+    return nil
+  end
+  local fine, app, row = pcall(find, opened, apps, user, input)
+  opened.file:close()
+  if not fine then error(app, 0) end
+  return app, row, opened.tail
+end
+
+local function decide(job, part_list)
+  local apps, input, off = named(job)
+  if off then return end
+  local why = fixed(job)
+  local app, row, tail = look_up(apps, job.user_name or "", input)
+  tag(job, app or apps[2] or apps[1], input)
+  if not row or why then return end
+  local site = line(tail, "site")
+  if not site or (site[4] ~= "0" and os.time() > tonumber(site[4])) then
+    return slurm.log_info("%s", "crossperf: the table is older than its queues are good for; jobs are left as they are")
+  end
+  local default = default_partition(part_list, unescaped(site[5]))
+  local best, base_choice
+  for _, choice in ipairs(choices_of(row)) do
+    choice.facts = line(tail, "partition\t" .. escaped(choice.name))
+    if not best and takes(job, part_list[choice.name], choice.facts) then best = choice end
+    if choice.name == default then base_choice = choice end
+  end
+  if not best then return end
+  local said = sentence(app, best, unescaped(best.facts[3]), base_choice, tonumber(row[6]), unescaped(site[2]))
+  local limit = given(job.time_limit, slurm.NO_VAL or 4294967294)
+  if best.name ~= default then
+    if SITE.scale_limits and limit and base_choice then
+      job.time_limit = scaled(limit, best, base_choice, part_list[best.name])
+    end
+    job.partition = best.name
+  end
+  slurm.log_user("%s", said)
+end
+
+-- Send a job where it should run. Never raises; returns nothing.
+local function place(job, part_list)
+  local fine, problem = pcall(decide, job, part_list)
+  if not fine then
+    pcall(function() slurm.log_info("%s", "crossperf: left a job as it is: " .. tostring(problem)) end)
+  end
+end
+
+return { place = place, executable = executable, named = named, takes = takes, checksum = checksum }

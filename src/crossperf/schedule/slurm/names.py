@@ -1,0 +1,160 @@
+"""What a job is called: its application, its user and its class of input, from what a submission says.
+
+``crossperf.lua`` names jobs by the same rules inside the controller; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+#: A script is searched for its program so far, in bytes.
+LONGEST = 65536
+#: Programs that start the application.
+LAUNCHERS = ("srun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun", "aprun", "ibrun", "jsrun")
+#: Words before the application that change how it runs.
+PREFIXES = ("time", "exec", "nohup", "env", "command", "nice")
+#: Programs whose first argument is the application.
+INTERPRETERS = ("python", "pypy", "julia", "Rscript", "perl", "ruby", "bash", "sh")
+#: Commands of a script that are not its application.
+SHELL = _words(
+    """
+    set export unset module ml source . cd pushd popd echo printf ulimit umask mkdir cp mv rm ln touch ls pwd cat date
+    hostname sleep wait trap eval alias declare local readonly shift test [ [[ true false : if then else elif fi for do
+    done while until case esac select function return exit break continue conda mamba spack which type uname lscpu
+    nvidia-smi df du free tar gzip unzip head tail grep sed awk sort find chmod chown scontrol sbcast
+    """
+)
+_ONE_WORD = _words(
+    "-n -N -c -p -t -w -x -J -A -q -D -o -e -i -m -d -C -G -r -np -H -f -ppn -perhost -host -hostfile -machinefile "
+    "-wdir -rankfile -bind-to -map-by -a -g --ntasks --nodes --cpus-per-task --ntasks-per-node --partition --time "
+    "--mpi --cpu-bind --distribution --gpus --gres --gpus-per-task --gpus-per-node --mem --output --error --constraint "
+    "--chdir --export --job-name --host --hostfile --machinefile --map-by --bind-to --rank-by --wdir --np --npernode"
+)
+#: Options of launchers whose values are the next words, and how many words.
+VALUES: Mapping[str, int] = dict.fromkeys(_ONE_WORD, 1) | dict.fromkeys(("--mca", "-mca", "-genv", "-env", "--genv"), 2)
+
+#: A comment that says so keeps a job as it is.
+OFF = ("crossperf", "off")
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a job may be called, likeliest first, and what it works on; `off` where its user wants no advice."""
+
+    apps: tuple[str, ...]
+    user: str
+    input: str
+    off: bool = False
+
+    @property
+    def app(self) -> str:
+        """The name under which a finished job is learned where no table knew it: its program, or else its own name."""
+        return self.apps[-1] if self.apps else ""
+
+    def keys(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (app, user, input) from the most special to the most general.
+
+        >>> list(Named(("lmp",), "ann", "melt").keys())
+        [('lmp', 'ann', 'melt'), ('lmp', '', 'melt'), ('lmp', '', '')]
+        """
+        for app in self.apps:
+            yield from ((app, self.user, self.input), (app, "", self.input), (app, "", ""))
+
+
+def named(name: str, user: str, comment: str = "", script: str = "", nodes: int = 1) -> Named:
+    r"""Return what a job is called.
+
+    A comment such as ``app=lammps input=melt`` says it outright. Without one the job's name is tried first and the
+    program of its script second, and the number of nodes stands for the input.
+
+    >>> named("run.sh", "ann", script="#!/bin/sh\nsrun -n 4 ./lmp -in in.melt", nodes=3)
+    Named(apps=('run.sh', 'lmp'), user='ann', input='nodes-4', off=False)
+    >>> named("run.sh", "ann", comment="app=lammps;input=melt").apps
+    ('lammps',)
+    """
+    words = words_of(comment)
+    guesses = [words["app"]] if "app" in words else [name, executable(script) or ""]
+    apps = tuple(dict.fromkeys(guess for guess in guesses if guess))
+    return Named(apps, user, words.get("input") or input_class(nodes), words.get(OFF[0]) == OFF[1])
+
+
+def words_of(comment: str) -> dict[str, str]:
+    """Return what ``name=value`` words of a comment say; a value with blanks stands in double quotes.
+
+    >>> words_of('checked by hand; app=lu input="n=64 block=8"')
+    {'app': 'lu', 'input': 'n=64 block=8'}
+    """
+    found: dict[str, str] = {}
+    for name, quoted, plain in re.findall(r"[\s;]([A-Za-z]+)=(?:\"([^\"]+)\"|([^\s;]+))", " " + comment, re.ASCII):
+        found.setdefault(name, unquote(quoted or plain))
+    return found
+
+
+def input_class(nodes: int) -> str:
+    """Return the class of input of a job that does not name it: its nodes, up to the next power of two.
+
+    >>> input_class(1), input_class(5)
+    ('nodes-1', 'nodes-8')
+    """
+    return f"nodes-{1 << (max(nodes, 1) - 1).bit_length()}"
+
+
+def executable(script: str) -> str | None:
+    r"""Return the program of a batch script: of the first line with a launcher, or else of the first command.
+
+    >>> executable("#!/bin/bash\n#SBATCH -N 2\nmodule load x\n./prepare\nOMP_NUM_THREADS=4 mpirun -np 8 bin/solve in")
+    'solve'
+    >>> executable("python3 -u train.py --epochs 3")
+    'train.py'
+    """
+    first = None
+    for line in script[:LONGEST].replace("\\\n", " ").split("\n"):
+        command = line.strip(" \t\r\f\v")
+        if command and not command.startswith("#"):
+            program, launched = _program_of(command)
+            if program and launched:
+                return program
+            first = first or program
+    return first
+
+
+def _program_of(command: str) -> tuple[str | None, bool]:
+    """Return the program that a command line runs, if any, and whether a launcher starts it."""
+    launched, interpreter, skip, module = False, None, 0, False
+    for quoted in re.findall(r"\S+", command, re.ASCII):
+        word = re.sub(r"^[\"']|[\"']$", "", quoted)
+        name = word.rstrip("/").rpartition("/")[2]
+        if skip:
+            skip -= 1
+        elif module:
+            return word, launched
+        elif re.match(r"[|;&<>(){}]", word):
+            return interpreter, launched
+        elif re.match(r"[A-Za-z_]\w*=", word, re.ASCII):
+            continue
+        elif word.startswith("-"):
+            if interpreter:
+                module = word == "-m"
+            else:
+                skip = VALUES.get(word, 0)
+        elif "$" in word or "`" in word:
+            return interpreter, launched
+        elif not interpreter and name in LAUNCHERS:
+            launched = True
+        elif not interpreter and name in PREFIXES:
+            continue
+        elif not interpreter and name.rstrip("0123456789.") in INTERPRETERS:
+            interpreter = name
+        elif not launched and not interpreter and word in SHELL:
+            return None, False
+        else:
+            return name or None, launched
+    return interpreter, launched

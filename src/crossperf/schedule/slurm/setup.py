@@ -1,0 +1,101 @@
+"""What a site installs: the plugin for the controller, the mapping it rests on, and words on what to do next."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from crossperf.errors import CrossperfError
+from crossperf.files import whole
+from crossperf.schedule.slurm import names
+from crossperf.schedule.slurm.site import Site
+
+MODULE, PLUGIN, MAPPING, TABLE = "crossperf.lua", "job_submit.lua", "crossperf-partitions.json", "crossperf.table"
+
+
+def files(folder: Path, site: Site, *, scale_limits: bool = False, tag_jobs: bool = True) -> dict[str, str]:
+    """Return the files of a site by name, made for a folder."""
+    settings = {"table": str(folder / TABLE), "scale_limits": scale_limits, "tag_jobs": tag_jobs}
+    words = {
+        "launchers": names.LAUNCHERS,
+        "prefixes": names.PREFIXES,
+        "interpreters": names.INTERPRETERS,
+        "shell": names.SHELL,
+        "values": names.VALUES,
+        "longest": names.LONGEST,
+    }
+    block = f"local SITE = {lua(settings)}\nlocal WORDS = {lua(words)}"
+    return {
+        MODULE: _packaged(MODULE).replace("--@settings@", block),
+        PLUGIN: _packaged(PLUGIN).replace("--@path@", lua(str(folder / MODULE))),
+        MAPPING: json.dumps(site.to_json(), indent=2) + "\n",
+    }
+
+
+def _packaged(name: str) -> str:
+    return resources.files("crossperf.schedule.slurm").joinpath(name).read_text(encoding="utf-8")
+
+
+def lua(value: Any) -> str:
+    r"""Return a value as Lua writes it.
+
+    >>> lua({"path": 'a"b\n', "on": True, "words": ("x", "y")})
+    '{ ["path"] = "a\\"b\\010", ["on"] = true, ["words"] = { "x", "y" } }'
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"[{lua(key)}] = {lua(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "{ " + ", ".join(map(lua, value)) + " }"
+    marked = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(f"\\{ord(c):03d}" if ord(c) < 32 or ord(c) == 127 else c for c in marked) + '"'
+
+
+def write(folder: str | os.PathLike[str], contents: Mapping[str, str], *, overwrite: bool = False) -> list[Path]:
+    """Write files into a folder and return those that are new; one that differs stops it, unless told otherwise."""
+    target = Path(folder)
+    there = {name: _content(target / name) for name in contents}
+    different = [name for name, text in contents.items() if there[name] is not None and there[name] != text]
+    if different and not overwrite:
+        raise CrossperfError(
+            f"{target / different[0]}: exists already with other content; nothing was written. Replace it with "
+            "--overwrite, or keep a job_submit.lua of your own with --module-only.",
+            path=str(target / different[0]),
+        )
+    fresh = [name for name, text in contents.items() if there[name] != text]
+    for name in fresh:
+        with whole(target / name) as part:
+            part.write_text(contents[name], encoding="utf-8")
+    return [target / name for name in fresh]
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def what_to_do(folder: Path, module_only: bool = False) -> str:
+    """Return the words on what a site does next."""
+    plugin = (
+        f"Add to your own {PLUGIN}, at its top and inside slurm_job_submit:\n"
+        f"    local loaded, crossperf = pcall(dofile, {lua(str(folder / MODULE))})\n"
+        "    if loaded then crossperf.place(job_desc, part_list) end"
+        if module_only
+        else f"Have {PLUGIN} beside slurm.conf ({folder} if that is where it is), and in slurm.conf:\n"
+        "    JobSubmitPlugins=lua"
+    )
+    return (
+        f"{plugin}\n"
+        "Then 'scontrol reconfigure'. Jobs are left as they are until there is a table:\n"
+        f"    crossperf slurm table MODEL RUNS -o {folder / TABLE}\n"
+        "Write it again from cron: a new table is taken up with the next job, and a bad one is ignored."
+    )

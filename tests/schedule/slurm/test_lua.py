@@ -1,0 +1,361 @@
+"""``crossperf.lua`` outside of a controller: every branch, in every Lua that Slurm is built with."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crossperf.schedule.slurm import names, setup
+from crossperf.schedule.slurm.table import Choice, Row, Table, checksum
+from tests.schedule.slurm.conftest import SITE, TABLE, install, spoiled
+from tests.schedule.slurm.lua import LUAS, NAMED, PARTS, PLACE, place, run
+
+NOTHING = 4294967294
+JOB = {"name": "lmp", "user_name": "ann", "min_nodes": NOTHING, "min_cpus": 1, "time_limit": NOTHING}
+
+
+@pytest.fixture(params=LUAS)
+def lua(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    install(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, table: Table) -> None:
+    table.write(folder / setup.TABLE)
+
+
+def test_a_known_job_is_sent_to_the_best_partition_and_its_user_told(lua: str, folder: Path) -> None:
+    (done,) = place(lua, folder, JOB)
+    assert (done["status"], done["partition"]) == (0, "big")
+    assert done["user"] == [
+        "crossperf: partition big (genoa) by policy 'fastest': lmp takes about 2.5 min, 0.25 times as long as on cpu "
+        "(range 0.2 to 0.312; predicted). Your own choice: -p PARTITION."
+    ]
+    assert done["admin_comment"] == "crossperf app=lmp input=nodes-1"
+
+
+def test_the_most_special_key_wins(lua: str, folder: Path) -> None:
+    melt = JOB | {"comment": "input=melt"}
+    first, second, third = place(lua, folder, JOB, melt, melt | {"user_name": "root"})
+    assert [first["partition"], second["partition"], third["partition"]] == ["big", "gpu", "big"]
+    assert "measured 5 times" in third["user"][0]
+
+
+def test_a_job_that_belongs_to_the_default_stays_there_and_its_user_is_told(lua: str, folder: Path) -> None:
+    (done,) = place(lua, folder, JOB | {"name": "hpcc"})
+    assert done["partition"] is None
+    assert "partition cpu (epyc-2) by policy 'fastest': hpcc takes about 10 min there (predicted)" in done["user"][0]
+
+
+def test_without_seconds_the_user_is_told_the_ratio_alone(lua: str, folder: Path) -> None:
+    (done,) = place(lua, folder, JOB | {"name": "solve"})
+    assert "solve takes 0.25 times as long as on cpu (range" in done["user"][0]
+
+
+FIXED: list[dict[str, Any]] = [
+    {"partition": "cpu"},
+    {"req_nodes": "cpu1"},
+    {"reservation": "mine"},
+    {"clusters": "other"},
+    {"tres_per_task": "gres:gpu:1"},
+    {"het_job_offset": 1},
+    {"comment": "crossperf=off"},
+    {"name": "unknown"},
+    {"features": "x86|gpu"},
+    {"features": "[x86*2&gpu*1]"},
+]
+
+
+def test_a_job_that_is_not_ours_to_place_stays_as_it_is(lua: str, folder: Path) -> None:
+    for more, done in zip(FIXED, place(lua, folder, *(JOB | more for more in FIXED)), strict=True):
+        assert (done["status"], done["partition"], done["user"]) == (0, more.get("partition"), []), more
+
+
+WANTS: list[tuple[dict[str, Any], str | None]] = [
+    ({"min_nodes": 2, "max_nodes": 2}, None),  # two nodes: the default partition alone has them
+    ({"min_cpus": 2}, "big"),
+    ({"min_cpus": 3}, None),
+    ({"cpus_per_task": 4, "min_cpus": 4}, None),
+    ({"ntasks_per_node": 2, "cpus_per_task": 2}, None),
+    ({"pn_min_cpus": 3}, None),
+    ({"min_mem_per_node": 9000}, "big"),
+    ({"min_mem_per_node": 17000}, None),
+    ({"min_mem_per_cpu": 5000, "min_cpus": 2}, "big"),
+    ({"min_mem_per_cpu": 9000, "min_cpus": 2}, None),
+    ({"min_mem_per_node": 0}, "big"),  # --mem=0 asks for all there is
+    ({"tres_per_node": "gres:gpu:1"}, "gpu"),
+    ({"tres_per_node": "gres:gpu:fake:2"}, "gpu"),
+    ({"tres_per_node": "gres/gpu:2"}, "gpu"),
+    ({"tres_per_node": "gres:gpu"}, "gpu"),
+    ({"tres_per_node": "gres:gpu:3"}, None),
+    ({"tres_per_node": "gres:gpu:a100:1"}, None),
+    ({"tres_per_node": "gres:gpu:1,gres:nvme:1"}, None),
+    ({"tres_per_job": "gres:gpu:2"}, "gpu"),
+    ({"tres_per_job": "gres:gpu:3"}, None),
+    ({"features": "gpu"}, "gpu"),
+    ({"features": "x86&genoa"}, "big"),
+    ({"features": "cascade"}, None),
+    ({"time_limit": 1440}, "big"),
+    ({"time_limit": 1441}, "gpu"),
+    ({"time_limit": 4294967295}, "gpu"),  # unlimited
+]
+
+
+def test_a_job_goes_only_where_what_it_asks_for_is(lua: str, folder: Path) -> None:
+    done = place(lua, folder, *(JOB | wants for wants, _ in WANTS))
+    for (wants, expected), one in zip(WANTS, done, strict=True):
+        assert (one["status"], one["partition"]) == (0, expected), wants
+
+
+CLOSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"state_up": 1}, {}, "gpu"),
+    ({"max_nodes": 0}, {}, "gpu"),
+    ({"min_nodes": 2}, {}, "gpu"),
+    ({"total_nodes": 0}, {}, "gpu"),
+    ({"allow_accounts": "physics,chemistry"}, {"account": "biology"}, "gpu"),
+    ({"allow_accounts": "physics,chemistry"}, {}, "gpu"),
+    ({"allow_accounts": "physics,chemistry"}, {"default_account": "chemistry"}, "big"),
+    ({"deny_accounts": "physics"}, {"account": "physics"}, "gpu"),
+    ({"deny_accounts": "physics"}, {"account": "chemistry"}, "big"),
+    ({"allow_qos": "long"}, {"qos": "short"}, "gpu"),
+    ({"deny_qos": "short"}, {"qos": "short"}, "gpu"),
+]
+
+
+def test_a_job_goes_only_where_it_is_let_in(lua: str, folder: Path) -> None:
+    cases = [{"job": JOB | job, "parts": PARTS | {"big": PARTS["big"] | part}} for part, job, _ in CLOSED]
+    for case, done in zip(CLOSED, run(lua, folder, cases, PLACE), strict=True):
+        assert done["partition"] == case[2], case
+
+
+def test_a_partition_that_the_user_may_not_see_is_not_chosen(lua: str, folder: Path) -> None:
+    (done,) = place(lua, folder, JOB, parts={name: part for name, part in PARTS.items() if name != "big"})
+    assert done["partition"] == "gpu"
+
+
+def test_what_the_table_does_not_know_of_a_partition_is_not_relied_on(lua: str, folder: Path) -> None:
+    bare = tuple(replace(one, cpus=None, memory_mb=None, features=None, gres=None) for one in TABLE.partitions)
+    write(folder, replace(TABLE, partitions=bare))
+    asks = [{}, {"min_cpus": 2}, {"min_mem_per_node": 10}, {"features": "x86"}, {"tres_per_node": "gres:gpu:1"}]
+    done = place(lua, folder, *(JOB | ask for ask in asks))
+    assert [one["partition"] for one in done] == ["big", None, None, None, None]
+
+
+def test_limits_are_scaled_to_the_top_of_the_range_only_where_the_site_asks_for_it(lua: str, folder: Path) -> None:
+    jobs = [JOB | {"time_limit": 100}, JOB | {"time_limit": 1}, JOB | {"name": "hpcc", "time_limit": 100}, JOB]
+    assert [one["time_limit"] for one in place(lua, folder, *jobs)] == [100, 1, 100, NOTHING]
+    setup.write(folder, setup.files(folder, SITE, scale_limits=True), overwrite=True)
+    # 100 minutes, 0.25 times as long, 1.25 times that at the top of the range: 31.25, and no shorter than that.
+    assert [one["time_limit"] for one in place(lua, folder, *jobs)] == [32, 1, 100, NOTHING]
+    slower = Row((Choice("big", 30.0, 25.0, 40.0), Choice("cpu", 1.0, 1.0, 1.0)))
+    write(folder, replace(TABLE, rows={("lmp", "", ""): slower}))
+    assert place(lua, folder, jobs[0])[0]["time_limit"] == 1440, "not beyond what the partition allows"
+
+
+@pytest.mark.parametrize("how", list(spoiled()))
+def test_a_table_that_is_not_sound_changes_nothing(lua: str, folder: Path, how: str) -> None:
+    data = spoiled()[how]
+    (folder / setup.TABLE).unlink()
+    if data is not None:
+        (folder / setup.TABLE).write_bytes(data)
+    (done,) = place(lua, folder, JOB)
+    assert (done["status"], done["partition"], done["user"]) == (0, None, [])
+
+
+def test_a_stale_table_is_not_used(lua: str, folder: Path) -> None:
+    write(folder, replace(TABLE, expires=int(time.time()) - 1))
+    (done,) = place(lua, folder, JOB)
+    assert (done["partition"], done["user"]) == (None, [])
+    assert "older than its queues" in done["info"][0]
+
+
+def test_a_job_is_noted_once_and_not_where_the_site_does_not_want_it(lua: str, folder: Path) -> None:
+    odd = JOB | {"comment": "app=my%20code; input=a%3Bb%25"}
+    assert place(lua, folder, odd)[0]["admin_comment"] == "crossperf app=my%20code input=a%3Bb%25"
+    assert place(lua, folder, JOB | {"admin_comment": "theirs"})[0]["admin_comment"] == "theirs"
+    setup.write(folder, setup.files(folder, SITE, tag_jobs=False), overwrite=True)
+    assert place(lua, folder, JOB)[0]["admin_comment"] is None
+
+
+def test_whatever_is_missing_or_odd_a_submission_goes_through(lua: str, folder: Path) -> None:
+    jobs: list[dict[str, Any]] = [{}, {"name": ""}, {"name": "lmp"}, {"name": "lmp", "min_nodes": "many"}]
+    jobs += [{"name": "lmp", "features": ""}, {"name": "%s %d \n", "script": "\0" * 10}, JOB | {"time_limit": -5}]
+    for parts in (PARTS, {}, {"big": {}}, {"big": {"state_up": 3, "total_nodes": "x"}}):
+        for done in place(lua, folder, *jobs, parts=parts):
+            assert done["status"] == 0
+
+
+def test_what_raises_inside_leaves_the_job_as_it_is(lua: str, folder: Path) -> None:
+    """Numbers that are no numbers come past the sums of a table that was written so."""
+    data = TABLE.to_bytes().replace(b"0.25,0.2,", b"a,b,")
+    lines = data.split(b"\n")[1:-2]
+    body = b"".join(
+        line.rpartition(b"\t")[0] + b"\t" + checksum(line.rpartition(b"\t")[0]).encode() + b"\n" for line in lines
+    )
+    digest, header = b"0123456789abcdef", b"crossperf-table\t1\t%010d\t%010d\t0123456789abcdef\n"
+    start, end = len(header % (0, 0)), b"end\t" + digest + b"\n"
+    sizes = start + len(body) + len(end), start + body.index(b"site\t")
+    (folder / setup.TABLE).write_bytes(header % sizes + body + end)
+    (done,) = place(lua, folder, JOB)
+    assert (done["status"], done["partition"], done["user"]) == (0, None, [])
+    assert "left a job as it is" in done["info"][0]
+
+
+def test_without_its_module_the_plugin_lets_every_job_through(lua: str, folder: Path) -> None:
+    (folder / setup.MODULE).unlink()
+    (done,) = place(lua, folder, JOB)
+    assert (done["status"], done["partition"]) == (0, None)
+    assert "jobs are left as they are" in done["info"][0]
+    (folder / setup.MODULE).write_text("this is not Lua")
+    assert place(lua, folder, JOB)[0]["status"] == 0
+
+
+def test_a_table_that_is_a_folder_is_no_table(lua: str, folder: Path) -> None:
+    (folder / setup.TABLE).unlink()
+    (folder / setup.TABLE).mkdir()
+    (done,) = place(lua, folder, JOB)
+    assert (done["status"], done["partition"]) == (0, None)
+
+
+def test_names_with_tabs_breaks_and_letters_of_any_script_are_found(lua: str, folder: Path) -> None:
+    odd = ["a\tb", "a\nb", "a,b;c%d", "Ω-solver", "-", "key\tlmp", "x" * 300]
+    write(folder, replace(TABLE, rows={(name, "", ""): TABLE.rows["lmp", "", ""] for name in odd}))
+    done = place(lua, folder, *(JOB | {"name": name} for name in odd))
+    assert [one["partition"] for one in done] == ["big"] * len(odd)
+
+
+def test_every_key_of_a_large_table_is_found_and_none_besides(lua: str, folder: Path) -> None:
+    """Two of the keys have the same sum, which only the rest of the line tells apart."""
+    # The bytes differ by 1, -4, 6, -4, -4, which in base 257 is the modulus of the sum, 2^32 - 5.
+    twins = ("mmmmm", "nisii")
+    assert len({checksum(f"{name}\t\t".encode()) for name in twins}) == 1
+    apps = [*twins, *(f"app{number}{'y' * (number % 97)}" for number in range(3_000))]
+    best = {app: ("big", "gpu")[number % 2] for number, app in enumerate(apps)}
+    rows = {(app, "", ""): Row((Choice(name, 0.5, 0.5, 0.5), Choice("cpu", 1, 1, 1))) for app, name in best.items()}
+    write(folder, replace(TABLE, rows=rows))
+    some = [*twins, *apps[2::7], apps[-1]]
+    done = place(lua, folder, *(JOB | {"name": app} for app in some))
+    assert [one["partition"] for one in done] == [best[app] for app in some]
+    done = place(lua, folder, *(JOB | {"name": f"{app}z"} for app in apps[:100]))
+    assert {one["partition"] for one in done} == {None}
+
+
+SCRIPTS = [
+    "",
+    "#!/bin/bash\n#SBATCH -N 2\n",
+    "#!/bin/bash\nsrun ./lmp",
+    "module load x\nexport A=b\nOMP_NUM_THREADS=4 srun -n 4 --mpi=pmix --cpu-bind cores /opt/lmp/bin/lmp -in in",
+    "./prepare\nmpirun -np 8 --mca btl self --bind-to core ./solve in",
+    "mpirun --oversubscribe -x LD_LIBRARY_PATH solve",
+    "python3 -u train.py --epochs 3",
+    "srun python3.11 -m my.package --x",
+    "srun python",
+    "time ./a.out",
+    "env A=1 B=2 nice ./a.out",
+    "$APP --x",
+    "srun $APP\n./other",
+    "srun -n $SLURM_NTASKS ./app",
+    "A=$(pwd) ./app",
+    "cd dir && ./app",
+    "'./quoted app'",
+    '"/opt/x y"',
+    "./a.out > out 2>&1",
+    "  \t ./indented",
+    "srun -n 4 \\\n   --exclusive \\\n   ./continued",
+    "srun",
+    "srun -n",
+    "/",
+    "( ./sub )",
+    "exit",
+    "./dir/",
+    "julia --project=. run.jl",
+    "bash run.sh",
+    "if true; then\n  srun ./inside\nfi",
+    "ibrun ./tacc",
+    "a=b",
+    "-x",
+    "é/è",
+]
+
+
+def twins(lua: str, folder: Path, jobs: list[dict[str, Any]]) -> None:
+    """Assert that Lua and Python give jobs the same names."""
+    told = run(lua, folder, jobs, NAMED)
+    for job, found in zip(jobs, told, strict=True):
+        nodes = 1 if job.get("min_nodes", NOTHING) == NOTHING else job["min_nodes"]
+        ours = names.named(job.get("name", ""), "", job.get("comment", ""), job.get("script", ""), nodes)
+        apps = [app.encode("latin-1").decode(errors="replace") for app in dict.fromkeys(found["apps"])]
+        assert (apps, found["input"], found["off"]) == (list(ours.apps), ours.input, ours.off), job
+
+
+def test_the_controller_and_python_give_jobs_the_same_names(lua: str, folder: Path) -> None:
+    comments = [
+        "",
+        "app=x",
+        "app=x input=y",
+        "input=a=b;app=z",
+        "app=a%20b",
+        "app= input=",
+        "crossperf=off",
+        "noise, app=q",
+    ]
+    comments += [
+        "APP=x",
+        'app="my code" input="n=64 block=8";x=y',
+        'app="open',
+        'app=""',
+        "app=first app=second",
+        "crossperf=on",
+        "app=100%",
+    ]
+    jobs: list[dict[str, Any]] = [{"name": "job", "script": script} for script in SCRIPTS]
+    jobs += [{"name": "job", "comment": comment} for comment in comments]
+    jobs += [{"name": "job", "min_nodes": nodes} for nodes in (NOTHING, 1, 2, 3, 5, 64, 65, 1000)]
+    twins(lua, folder, jobs)
+
+
+WORDS = [
+    "srun",
+    "mpirun",
+    "-n",
+    "4",
+    "./a",
+    "b/c",
+    "python3",
+    "-m",
+    "x.y",
+    "A=1",
+    "$B",
+    "time",
+    "cd",
+    "--mca",
+    "\\\n",
+    "'q'",
+    ";",
+    "&&",
+]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.sampled_from([*WORDS, "\n", "#"]), max_size=12), min_size=1, max_size=40))
+def test_they_agree_on_scripts_that_nobody_would_write(folder: Path, scripts: list[list[str]]) -> None:
+    twins("lua5.1", folder, [{"name": "job", "script": " ".join(words)} for words in scripts])
+
+
+def test_the_sums_of_lines_are_the_same_in_both(lua: str, folder: Path) -> None:
+    texts = ["", "a", "key\tlmp\t\t", "Ω" * 50, "z" * 1000]
+    program = (
+        'local c = dofile(FOLDER .. "/crossperf.lua")\nfor _, t in ipairs(CASES) do print(text(c.checksum(t))) end'
+    )
+    assert run(lua, folder, texts, program) == [checksum(text.encode()) for text in texts]

@@ -1,0 +1,58 @@
+"""Which platform stands behind each partition: from a line, a JSON file or a CSV."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crossperf.schedule.slurm.site import Place, Site, SiteError
+
+
+def test_a_line_a_json_file_and_a_csv_say_the_same(tmp_path: Path) -> None:
+    line = Site.of("cpu=epyc-2, gpu=h200", "gpu")
+    (tmp_path / "p.json").write_text(json.dumps(line.to_json()))
+    (tmp_path / "p.csv").write_text("partition,platform\ncpu,epyc-2\ngpu,h200\n")
+    assert Site.of(str(tmp_path / "p.json")) == line == Site.of(str(tmp_path / "p.csv"), "gpu")
+    assert line.reference == "h200"
+    assert line.platform("none") is None
+
+
+def test_the_first_partition_is_the_default_unless_one_is_named() -> None:
+    assert Site.of("cpu=a,gpu=b").default == "cpu"
+
+
+def test_a_price_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("partition,platform,price_per_node_hour\ncpu,epyc-2,0.5\n")
+    assert Site.of(str(tmp_path / "p.csv")).places == (Place("cpu", "epyc-2", 0.5),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cpu", "cannot be read"),
+        ("cpu=", "partition 'cpu' with platform ''"),
+        ("cpu=a,cpu=b", "each partition once"),
+        ("cpu=a,gpu", "expected partition=platform"),
+        (",=", "partition '' with platform ''"),
+    ],
+)
+def test_what_is_no_mapping_is_one_sentence(text: str, words: str) -> None:
+    with pytest.raises(SiteError, match=words):
+        Site.of(text)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"partitions": 3}', '{"partitions": ["cpu"]}', "{"])
+def test_a_file_that_is_no_mapping_is_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(SiteError, match=r"p\.json"):
+        Site.of(str(tmp_path / "p.json"))
+
+
+def test_a_default_that_is_not_mapped_and_a_price_below_zero_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SiteError, match="did you mean 'cpu'"):
+        Site.of("cpu=a", "cpus")
+    (tmp_path / "p.csv").write_text("partition,platform,price_per_node_hour\ncpu,epyc-2,-1\n")
+    with pytest.raises(SiteError, match="expected 0 or more"):
+        Site.of(str(tmp_path / "p.csv"))

@@ -1,0 +1,81 @@
+"""The table as a file: what is written is read back, and nothing else is taken for a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crossperf.schedule.slurm import setup, table
+from crossperf.schedule.slurm.names import Named
+from crossperf.schedule.slurm.table import Choice, Row, TableError
+from tests.schedule.slurm.conftest import TABLE
+
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
+TIMES = st.floats(1e-3, 1e3).map(lambda number: float(f"{number:.6g}"))
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
+    TABLE.write(tmp_path / "t")
+    assert table.read(tmp_path / "t") == TABLE
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.dictionaries(
+        st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT),
+        st.builds(
+            Row,
+            st.lists(st.builds(Choice, ANY_TEXT, TIMES, TIMES, TIMES, st.integers(0, 9)), min_size=1).map(tuple),
+            TIMES,
+        ),
+        max_size=5,
+    )
+)
+def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, rows: dict[table.Key, Row]) -> None:
+    path = tmp_path_factory.mktemp("table") / "t"
+    replace(TABLE, rows=rows).write(path)
+    assert table.read(path).rows == rows
+
+
+def test_any_byte_that_changes_is_noticed(tmp_path: Path) -> None:
+    data = TABLE.to_bytes()
+    for place in range(0, len(data), 7):
+        spoiled = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        (tmp_path / "t").write_bytes(spoiled)
+        with pytest.raises(TableError):
+            table.read(tmp_path / "t")
+
+
+def test_any_cut_is_noticed(tmp_path: Path) -> None:
+    data = TABLE.to_bytes()
+    for length in range(0, len(data), 11):
+        (tmp_path / "t").write_bytes(data[:length])
+        with pytest.raises(TableError):
+            table.read(tmp_path / "t")
+
+
+def test_a_key_that_the_controller_could_not_find_is_left_out(tmp_path: Path) -> None:
+    long, short = ("x" * 3000, "", ""), ("x" * 1500, "", "")
+    replace(TABLE, rows=dict.fromkeys((long, short), TABLE.rows["lmp", "", ""])).write(tmp_path / "t")
+    assert set(table.read(tmp_path / "t").rows) == {short}
+
+
+def test_the_longest_line_and_the_version_are_the_same_for_both_readers() -> None:
+    module = setup._packaged(setup.MODULE)
+    assert f"PIECE, LONGEST_TAIL = {2 * table.LONGEST_LINE}, " in module
+    assert f'VERSION = "{table.VERSION}"' in module
+
+
+def test_a_job_is_found_by_its_most_special_key() -> None:
+    def key(app: str, user: str, input_: str) -> table.Key | None:
+        found = TABLE.find(Named((app,), user, input_))
+        return found[0] if found else None
+
+    assert key("lmp", "root", "melt") == ("lmp", "root", "melt")
+    assert key("lmp", "ann", "melt") == ("lmp", "", "melt")
+    assert key("lmp", "ann", "other") == ("lmp", "", "")
+    assert key("nobody", "ann", "melt") is None

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crossperf.errors import SettingsError
+from crossperf.schedule import tables
+from crossperf.schedule.figure import nodes_of
+from crossperf.schedule.policies import POLICIES, Ask, Options
+from crossperf.schedule.simulate import Rules, simulate
+from crossperf.schedule.synthetic import draw
+from crossperf.schedule.tables import Machines, RelativeTimes, TableError
+from tests.schedule.worlds import TWO, jobs, need_dr_evt, one_cluster, random_jobs, times
+
+NAN = float("nan")
+#: Half the time on `fast`; as predicted, the other way round.
+TRUTH = times(["slow", "fast"], [1.0, 0.5])
+WRONG = times(["slow", "fast"], [0.5, 1.0])
+
+
+def test_the_prediction_places_a_job_and_the_truth_runs_it() -> None:
+    one = jobs((0, 1, 100, 400))
+    right = simulate(one, TWO, TRUTH, TRUTH, "fastest")
+    assert (right.modes[right.mode[0]], right.run_s[0], right.limit_s[0]) == ("fast", 50, 200)
+    wrong = simulate(one, TWO, TRUTH, WRONG, "fastest")
+    assert (wrong.modes[wrong.mode[0]], wrong.run_s[0], wrong.expected_run_s[0]) == ("slow", 100, 50)
+    assert (wrong.limit_s[0], wrong.doublings[0]) == (200, 0)
+
+
+def test_a_limit_that_is_too_short_is_doubled_until_it_fits_and_counted() -> None:
+    bold = times(["slow", "fast"], [0.1, 1.0])
+    outcome = simulate(jobs((0, 1, 100, 150)), TWO, TRUTH, bold, "fastest")
+    assert (outcome.limit_s[0], outcome.doublings[0], outcome.run_s[0]) == (120, 3, 100)  # 15, 30, 60, 120
+    assert outcome.counts()["limit_violations"] == 1
+    assert outcome.counts()["limit_doublings"] == 3
+
+
+def test_a_strict_limit_ends_the_job() -> None:
+    bold = times(["slow", "fast"], [0.1, 1.0])
+    outcome = simulate(jobs((0, 1, 100, 150)), TWO, TRUTH, bold, "fastest", rules=Rules(limits="strict"))
+    assert (outcome.limit_s[0], outcome.run_s[0], outcome.killed[0]) == (15, 15, True)
+    assert outcome.counts()["limit_violations"] == outcome.counts()["killed"] == 1
+
+
+def test_a_placement_where_a_job_cannot_end_within_the_wall_time_limit_is_not_offered() -> None:
+    both, one, none = ((0, 1, run, run) for run in (50, 80, 200))
+    outcome = simulate(jobs(both, one, none), TWO, TRUTH, WRONG, "fastest", rules=Rules(wall_limit_s=60.0))
+    assert outcome.cluster.tolist() == [0, 1, -1]
+    assert outcome.unplaceable() == {"longer than the wall-time limit": 1}
+    assert (outcome.limit_s[:2] <= 60.0).all()
+
+
+def test_a_doubled_limit_stops_at_the_wall_time_limit() -> None:
+    bold = times(["slow", "fast"], [0.4, 9.0])
+    outcome = simulate(jobs((0, 1, 50, 100)), TWO, TRUTH, bold, "fastest", rules=Rules(wall_limit_s=60.0))
+    assert (outcome.limit_s[0], outcome.doublings[0]) == (60, 1)
+
+
+def test_what_cannot_run_in_truth_is_not_offered_even_where_it_is_predicted() -> None:
+    truth, predicted = times(["slow", "fast"], [1.0, NAN]), times(["slow", "fast"], [1.0, 0.01])
+    assert simulate(jobs((0, 1, 9, 9)), TWO, truth, predicted, "fastest").cluster[0] == 0
+    assert simulate(jobs((0, 1, 9, 9)), TWO, predicted, truth, "fastest").cluster[0] == 0  # nor what has no prediction
+
+
+def test_jobs_that_can_go_nowhere_are_counted_by_reason_and_the_others_run() -> None:
+    truth = times(["slow", "fast"], [NAN, 1.0], [NAN, NAN], [1.0, 1.0], apps=["a", "b", "c"])
+    work = random_jobs(3, 400, 10, load=0.8)
+    outcome = simulate(work, TWO, truth, truth, "turnaround")
+    reasons = outcome.unplaceable()
+    assert set(reasons) == {"no platform can run it", "larger than every cluster that can run it"}
+    assert sum(reasons.values()) + outcome.placed.sum() == len(work)
+    assert np.isfinite(outcome.start_s[outcome.placed]).all()
+    assert np.isnan(outcome.start_s[~outcome.placed]).all()
+
+
+def test_modes_of_a_cluster_share_its_nodes() -> None:
+    machines, truth = Machines.of({"m": 4}), times(["m-cpu", "m-gpu"], [1.0, 0.5])
+    other = iter([0, 1])
+    outcome = simulate(jobs((0, 3, 10, 10), (1, 3, 10, 10)), machines, truth, truth, lambda *_: next(other))
+    assert outcome.mode.tolist() == [0, 1]
+    assert outcome.start_s.tolist() == [0, 10]
+
+
+def test_where_there_is_one_place_to_go_the_policy_makes_no_difference() -> None:
+    work = random_jobs(2, 300, 9, load=1.5)
+    lone, truth = Machines.of({"m": 8}), times(["m", "elsewhere"], [1.5, 0.1])
+    outcome = simulate(work, lone, truth, truth, "turnaround")
+    fits = work.nodes <= 8
+    assert (outcome.placed == fits).all()
+    rows = zip(work.submit_s[fits], work.nodes[fits], 1.5 * work.run_s[fits], 1.5 * work.requested_s[fits], strict=True)
+    alone = jobs(*((float(s), int(n), float(r), float(q)) for s, n, r, q in rows))
+    assert outcome.start_s[fits].tolist() == one_cluster(alone, 8).tolist()
+
+
+def test_a_policy_sees_predictions_queues_and_the_users_wish_but_not_the_truth() -> None:
+    seen: list[tuple[Ask, dict[str, list[float]]]] = []
+
+    def watch(ask: Ask, options: Options, rng: np.random.Generator) -> int:
+        names = ("run_s", "low_s", "high_s", "nodes", "free_nodes", "queued", "price_per_node_hour")
+        facts = {name: getattr(options, name).tolist() for name in names}
+        seen.append((ask, facts | {"wait_s": options.wait_s().tolist()}))
+        assert (tuple(options.platforms), tuple(options.clusters)) == (("slow", "fast"), ("slow", "fast"))
+        return 1
+
+    predicted = RelativeTimes.of(
+        TRUTH.workloads, TRUTH.modes, np.array([[2.0, 3.0]]), np.array([[1.0, 2.5]]), np.array([[4.0, 3.5]])
+    )
+    work = jobs((0, 4, 100, 100), (1, 4, 100, 100), (2, 1, 100, 100))
+    simulate(work, TWO, TRUTH, predicted, watch, rules=Rules(deadline=3.0))
+    ask, facts = seen[2]
+    assert (ask.nodes, ask.requested_s, ask.app, ask.input, ask.deadline_s) == (1, 100, "app0", "n0", 300)
+    assert ask.pinned in ("slow", "fast")
+    assert facts["run_s"] == [200, 300]
+    assert (facts["low_s"], facts["high_s"]) == ([100, 250], [400, 350])
+    assert (facts["nodes"], facts["free_nodes"], facts["queued"]) == ([8, 4], [8, 0], [0, 1])
+    assert facts["price_per_node_hour"] == [1.0, 3.0]
+    # Predicted to run for 300 s; the first has 298 to go, then the second takes all four nodes for 300.
+    assert facts["wait_s"] == [0.0, 298 + 300]
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), policy=st.sampled_from(sorted(POLICIES)), load=st.floats(0.3, 4.0))
+def test_whatever_the_policy_no_node_is_used_twice_and_no_job_is_lost(seed: int, policy: str, load: float) -> None:
+    rng = np.random.default_rng(seed)
+    machines = Machines.of({"a": 12, "b": 5, "c": 3})
+    cells = rng.lognormal(0, 1, (6, 4))
+    cells[rng.random((6, 4)) < 0.2] = NAN
+    truth = times(["a", "b-cpu", "b-gpu", "c"], *cells)
+    predicted = times(["a", "b-cpu", "b-gpu", "c"], *(cells * rng.lognormal(0, 1, (6, 4))))
+    work = random_jobs(seed, 150, 14, load)
+    outcome = simulate(work, machines, truth, predicted, policy, seed=seed)
+    assert outcome.placed.sum() + sum(outcome.unplaceable().values()) == len(work)
+    assert (outcome.start_s[outcome.placed] >= work.submit_s[outcome.placed]).all()
+    assert (outcome.run_s[outcome.placed] <= outcome.limit_s[outcome.placed]).all()
+    for c in range(3):
+        here = np.flatnonzero(outcome.cluster == c)
+        # Nodes are handed out only where they are free: a job that got fewer would share one with another.
+        assert [len(nodes) for nodes in nodes_of(outcome, c)] == work.nodes[here].tolist()
+
+
+def test_the_same_seed_gives_the_same_outcome_and_draws_differ_by_seed() -> None:
+    truth = times(["slow", "fast"], [1.0, 0.5], [1.0, 2.0], apps=["a", "b"])
+    work = random_jobs(1, 300, 4)
+    first, again, other = (simulate(work, TWO, truth, truth, "random", seed=seed) for seed in (4, 4, 5))
+    np.testing.assert_array_equal(first.start_s, again.start_s)
+    assert (first.workload != other.workload).any()
+
+
+def test_a_deadline_that_is_missed_is_counted() -> None:
+    outcome = simulate(
+        jobs((0, 8, 100, 100), (0, 8, 100, 100)), TWO, TRUTH, TRUTH, "fastest", rules=Rules(deadline=1.5)
+    )
+    assert outcome.deadline_s.tolist() == [150, 150]
+    assert outcome.counts()["deadlines_missed"] == 1
+
+
+def test_settings_that_make_no_sense_are_told_in_a_sentence() -> None:
+    with pytest.raises(SettingsError, match="--limits: found 'soft', expected double or strict"):
+        Rules(limits="soft")
+    with pytest.raises(SettingsError, match="--wall-limit"):
+        Rules(wall_limit_s=0.0)
+    with pytest.raises(SettingsError, match="--deadline"):
+        Rules(deadline=-1.0)
+    with pytest.raises(SettingsError, match="answered 7, expected an index below 2"):
+        simulate(jobs((0, 1, 1, 1)), TWO, TRUTH, TRUTH, lambda *_: 7)
+    with pytest.raises(TableError, match="align them first"):
+        simulate(jobs((0, 1, 1, 1)), TWO, TRUTH, times(["slow"], [1.0]), "fastest")
+
+
+@pytest.mark.slow
+def test_on_the_authors_tables_considerate_is_ahead_of_turnaround_and_knowledge_pays() -> None:
+    folder = need_dr_evt()
+    machines, truth = tables.read_machines(folder / "machines.csv"), tables.read_times(folder / "ground_truth.csv")
+    logs = []
+    for seed in (50, 51, 52, 53):
+        work = draw(10_000, machines, truth, utilisation=1.1, seed=seed)
+        means = [
+            simulate(work, machines, truth, table, policy, rules=Rules(wall_limit_s=43_200.0), seed=seed).metrics()
+            for table in (truth, tables.app_average(truth))
+            for policy in ("turnaround", "considerate", "random")
+        ]
+        logs.append(np.log([figures["mean_turnaround_s"] or 0.0 for figures in means]))
+    ideal, ours_ideal, random, average, ours_average, _ = np.mean(logs, axis=0)
+    assert ours_ideal < ideal
+    assert ours_average < average
+    assert ideal < average < random
