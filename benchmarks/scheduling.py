@@ -4,9 +4,10 @@
 
 Part `dr_evt` follows the protocol of the authors' multi-cluster study on their own machines and speed-ups, which belong
 to them and are not part of the project: they are read from ../shared/datasets/dr_evt, or from --data DIR, and the part
-is left out, by name, where they are absent. Part `testbed` places jobs that are workloads of the testbed on three made-up
-clusters of its machines, by predictions of models that had never seen the workload, or its application (--evaluations:
-what `crossperf evaluate --json` wrote of the testbed under `workload` and `app`; without them they are made first).
+is left out, by name, where they are absent. Part `testbed` places jobs that are workloads of the testbed on three
+made-up clusters of its machines, by predictions of models that had never seen the workload, or its application
+(--evaluations: what `crossperf evaluate --json` wrote of the testbed under `workload` and `app`; without them they are
+made first).
 """
 
 from __future__ import annotations
@@ -143,8 +144,8 @@ def of_testbed(arguments: argparse.Namespace) -> list[str]:
     return [
         f"## (b) The testbed: {len(truth.workloads)} workloads on made-up clusters ({names} nodes), {n_jobs:,} jobs\n",
         f"Each job was profiled on {SOURCE}. `crossperf, workload` predicts workloads that it was not trained on, "
-        "`crossperf, app` whole applications (5 folds, seed 0). `app-average` and `machine-average` know the truth that "
-        "they average.\n",
+        "`crossperf, app` whole applications (5 folds, seed 0). `app-average` and `machine-average` know the truth "
+        "that they average.\n",
         table(cells),
         "",
         *shares(cells, "machine-average", [one.name for one in models] + ["app-average"]),

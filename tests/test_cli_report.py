@@ -17,6 +17,8 @@ from crossperf.model.store import Saved, save
 from crossperf.runs.table import RunsTable
 from tests.test_cli import Crossperf, assert_one_sentence, contents, crossperf
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["crossperf"]
 
 

@@ -16,6 +16,8 @@ from crossperf.evaluate import Evaluation
 from crossperf.figures import FIGURES, Drawn, NothingToDraw
 from tests.figures.evaluations import NASTY, by_chance, by_hand
 
+pytestmark = pytest.mark.slow
+
 NAN = float("nan")
 SHAPES = {
     "ordinary": by_chance(

@@ -16,6 +16,8 @@ from crossperf.figures import FIGURES
 from tests.collect.real import need, unavailable
 from tests.report.conftest import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 try:
     from playwright.sync_api import Browser, Page, sync_playwright
 except ImportError:

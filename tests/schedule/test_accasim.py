@@ -27,6 +27,8 @@ from tests.collect.real import unavailable
 from tests.schedule import naive
 from tests.schedule.worlds import one_cluster, random_jobs
 
+pytestmark = pytest.mark.slow
+
 RUNNER = Path(__file__).parents[2] / "benchmarks" / "accasim_runner.py"
 SIZE = 16
 

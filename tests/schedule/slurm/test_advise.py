@@ -16,6 +16,8 @@ from tests.schedule.slurm.cluster import Cluster, until
 from tests.schedule.slurm.conftest import TABLE
 from tests.test_cli import Crossperf, assert_one_sentence, crossperf
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["crossperf"]
 
 HOLD = "--hold"

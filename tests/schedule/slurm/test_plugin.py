@@ -14,6 +14,8 @@ from crossperf.schedule.slurm import setup
 from tests.schedule.slurm.cluster import Cluster
 from tests.schedule.slurm.conftest import TABLE, spoiled
 
+pytestmark = pytest.mark.slow
+
 #: Held jobs stay in the queue, so that a test can look at them.
 HOLD = "--hold"
 
