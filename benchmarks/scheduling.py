@@ -86,7 +86,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--jobs", default="25000,100000", help="jobs of the part dr_evt; the testbed takes the first")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=300, help="policies were tuned on other seeds")
-    parser.add_argument("--utilisation", type=float, default=0.9)
+    parser.add_argument("--utilisation", type=float, default=0.9, help="load of the part dr_evt")
+    parser.add_argument("--loads", default="0.9,4", help="loads of the part testbed, as if each job ran anywhere")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="write benchmarks/scheduling.md")
     return parser.parse_args()
@@ -138,21 +139,19 @@ def of_testbed(arguments: argparse.Namespace) -> list[str]:
     ]
     truth, *predictors = tables.aligned(truth, *predictors, *models)
     n_jobs = int(arguments.jobs.split(",")[0])
-    study = Study(n_jobs, CLUSTERS, truth, tuple(predictors), INFORMED, arguments.utilisation)
-    cells = simulated(study, arguments)
     names = ", ".join(f"{name} {nodes}" for name, nodes in zip(CLUSTERS.names, CLUSTERS.nodes, strict=True))
-    return [
+    sections = [
         f"## (b) The testbed: {len(truth.workloads)} workloads on made-up clusters ({names} nodes), {n_jobs:,} jobs\n",
         f"Each job was profiled on {SOURCE}. `crossperf, workload` predicts workloads that it was not trained on, "
         "`crossperf, app` whole applications (5 folds, seed 0). `app-average` and `machine-average` know the truth "
         "that they average.\n",
-        table(cells),
-        "",
-        *shares(cells, "machine-average", [one.name for one in models] + ["app-average"]),
-        "",
-        *told(cells),
-        "",
     ]
+    for load in map(float, arguments.loads.split(",")):
+        cells = simulated(Study(n_jobs, CLUSTERS, truth, tuple(predictors), INFORMED, load), arguments)
+        sections += [f"### Load {load:g}\n", table(cells), ""]
+        sections += [*shares(cells, "machine-average", [*(one.name for one in models), "app-average"]), ""]
+        sections += [*told(cells), ""]
+    return sections
 
 
 def evaluated(arguments: argparse.Namespace) -> dict[str, Evaluation]:
@@ -174,12 +173,8 @@ def said(evaluation: Evaluation, model: str, split: str) -> RelativeTimes:
     rows = np.flatnonzero(held_out.source_n == source)
     answer = held_out.said[model]
 
-    def times(log_np: np.ndarray | None) -> np.ndarray | None:
-        return None if log_np is None else np.exp(log_np[rows] - answer.predicted_np[rows, [source]][:, None])
-
     workloads = [held_out.workloads[w] for w in held_out.workload_n[rows]]
-    middle_wm = times(answer.predicted_np)
-    assert middle_wm is not None
+    middle_wm = np.exp(answer.predicted_np[rows] - answer.predicted_np[rows][:, [source]])
     low_wm, high_wm = (None if end is None else np.exp(end[rows]) for end in (answer.low_np, answer.high_np))
     return RelativeTimes.of(workloads, held_out.platforms, middle_wm, low_wm, high_wm, name=f"{model}, {split}")
 

@@ -1,7 +1,7 @@
 """crossperf: I ran this application here; how fast would it be over there?
 
-The stages are modules: ``runs``, ``dataset``, ``model``, ``evaluate``, ``predict``. Importing the package
-loads none of them; each is loaded when first used, and torch only when a network is.
+The stages are modules: ``runs``, ``dataset``, ``model``, ``evaluate``, ``report``; ``predict`` and ``schedule``. Importing
+the package loads none of them; each is loaded when first used, and torch only when a network is.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ __version__ = "0.1.0"
 
 __all__ = [
     "__version__",
+    "adapt",
+    "assess",
     "catalog",
     "dataset",
     "errors",
     "evaluate",
+    "explain",
+    "figures",
     "metrics",
     "model",
     "predict",
     "records",
+    "report",
     "runs",
+    "schedule",
+    "testbed",
     "toy",
+    "transfer",
 ]
 
 
