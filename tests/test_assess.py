@@ -7,6 +7,7 @@ import pytest
 from crossperf import dataset, metrics, model, toy
 from crossperf.assess import assess
 from crossperf.errors import DatasetError, ModelFolderError, PredictError
+from crossperf.evaluate import constant_answers
 from crossperf.model.store import Saved
 from crossperf.runs.table import RunsTable, from_frame
 
@@ -32,6 +33,14 @@ def test_scores_are_of_the_workloads_that_were_not_trained_on(table: RunsTable, 
     assert found.doubts[0] == "20 workloads that the model was trained on were left out of the scores."
 
 
+def test_constant_answers_and_noise_are_of_the_workloads_that_are_scored(table: RunsTable, saved: Saved) -> None:
+    found = assess(saved, table)
+    alone = assess(saved, from_frame(table.frame.filter(pl.col("app") == "app5")))
+    assert (found.constant, found.noise_ceiling) == (alone.constant, alone.noise_ceiling)
+    assert found.models == alone.models
+    assert found.constant != constant_answers(dataset.build(table))
+
+
 def test_a_table_it_was_trained_on_gives_no_scores_and_says_why(table: RunsTable, saved: Saved) -> None:
     found = assess(saved, from_frame(table.frame.filter(pl.col("app") != "app5")))
     assert found.models == {}
@@ -46,6 +55,7 @@ def test_without_a_table_the_training_runs_are_shown_and_not_scored(saved: Saved
     assert found.held_out is not None
     np.testing.assert_array_equal(found.held_out.log_time_wp, saved.log_time_wp)
     assert found.constant["fastest"] in saved.platforms
+    assert not any("repeats" in doubt for doubt in found.doubts)  # there were some: the model does not keep them
 
 
 def test_a_new_input_of_a_known_application_is_told_apart(table: RunsTable, saved: Saved) -> None:

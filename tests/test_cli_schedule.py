@@ -86,6 +86,44 @@ def test_comparing_gives_intervals_and_says_what_is_real(crossperf: Crossperf, w
     assert any(one["real"] for one in facts["differences"])
 
 
+def test_predictions_of_one_name_and_policies_named_twice_are_not_mixed_up(
+    crossperf: Crossperf, world: list[str], tmp_path: Path
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "p.csv").write_text(TIMES if folder == "a" else TIMES.replace("1.0", "9.0"))
+    arguments = [*world, "--jobs", "50", "--policy", "fastest,fastest", "--predictions", "a/p.csv,ideal,b/p.csv,ideal"]
+    done = crossperf(*arguments, "--compare", "--seeds", "3", "--json", "out.json")
+    assert done.status == 0, done.stderr
+    cells = json.loads(Path("out.json").read_text())["cells"]
+    assert [one["predictor"] for one in cells] == ["a/p.csv", "ideal", "b/p.csv"]
+    assert [len(one["metrics"]["mean_turnaround_s"]) for one in cells] == [3, 3, 3]
+
+
+def test_comparing_tells_what_a_trace_left_out_and_which_jobs_were_ended(
+    crossperf: Crossperf, world: list[str], tmp_path: Path
+) -> None:
+    ran, cancelled = "1 0 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n", "2 0 -1 -1 4 -1 -1 4 60 -1 5 1 1 1 1 1 -1 -1\n"
+    (tmp_path / "t.swf").write_text(ran * 20 + cancelled)
+    asked = ("--jobs", "t.swf", "--policy", "fastest", "--predictions", "machine-average", "--limits", "strict")
+    done = crossperf(*world, *asked, "--compare", "--seeds", "4")
+    assert done.status == 0, done.stderr
+    assert "t.swf: 1 lines were left out: cancelled before they started." in done.stderr
+    assert "jobs were ended at their limit" in done.stderr
+
+
+def test_predictors_that_let_unlike_numbers_of_jobs_run_are_a_doubt(
+    crossperf: Crossperf, world: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "long.csv").write_text(TIMES.replace("1.0", "100.0").replace("0.", "90."))
+    asked = [*world, "--jobs", "50", "--predictions", "ideal,long.csv", "--limits", "strict", "--policy", "fastest"]
+    for more in ([], ["--compare", "--seeds", "2"]):
+        done = crossperf(*asked, *more)
+        assert done.status == 0, done.stderr
+        assert "doubt: the predictors let unlike numbers of jobs run" in done.stderr
+    assert "could go nowhere with long.csv: longer than the wall-time limit." in crossperf(*asked).stderr
+
+
 def test_a_figure_is_drawn_of_few_jobs_and_of_many(crossperf: Crossperf, world: list[str]) -> None:
     for count, name in (("50", "few.svg"), ("500", "many.png")):
         done = crossperf(*world, "--jobs", count, "--policy", "turnaround", "--figure", name)
@@ -159,6 +197,8 @@ BAD = {
     "line": (["--jobs", "bad.swf"], ["bad.swf, line 2", "found 3 columns, expected 18"]),
     "negative": (["--jobs", "negative.swf"], ["negative.swf, line 1", "run time of -5 s"]),
     "policy": (["--jobs", "5", "--policy", "fastst"], ["--policy", "did you mean 'fastest'"]),
+    "policy-file": (["--jobs", "5", "--policy", "broken.py:f"], ["--policy", "broken.py", "SyntaxError"]),
+    "policy-answer": (["--jobs", "5", "--policy", "mute.py:f"], ["--policy", "mute.py:f answered None"]),
     "predictor": (["--jobs", "5", "--predictions", "idael"], ["--predictions", "did you mean 'ideal'"]),
     "limits": (["--jobs", "5", "--limits", "soft"], ["--limits", "'soft'", "double or strict"]),
     "wall": (["--jobs", "5", "--wall-limit", "0"], ["--wall-limit", "above 0"]),
@@ -179,6 +219,8 @@ def test_errors_are_one_sentence_and_leave_nothing_behind(
     good = "1 0 -1 60 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1\n"
     (tmp_path / "bad.swf").write_text(good + "2 5 -1\n")
     (tmp_path / "negative.swf").write_text(good.replace(" 60 ", " -5 "))
+    (tmp_path / "broken.py").write_text("def (\n")
+    (tmp_path / "mute.py").write_text("def f(ask, options, rng):\n    pass\n")
     (tmp_path / "other.csv").write_text("app,input,slow\nz,z,1.0\n")
     arguments, words = BAD[case]
     assert_one_sentence(refused(crossperf, tmp_path, *world, *arguments), *words)
@@ -191,6 +233,8 @@ def test_a_truth_that_no_machine_knows_and_jobs_that_fit_nowhere_are_told(
     assert_one_sentence(crossperf(*world, "--jobs", "5"), "times.csv", "elsewhere")
     (tmp_path / "machines.csv").write_text(MACHINES)
     (tmp_path / "huge.swf").write_text("1 0 -1 60 999 -1 -1 999 600 -1 1 1 1 1 1 1 -1 -1\n")
-    done = crossperf(*world, "--jobs", "huge.swf")
+    done = crossperf(*world, "--jobs", "huge.swf", "--json", "out.json")
     assert done.status == 1
     assert "no job can be placed" in done.stderr.splitlines()[-1]
+    first = json.loads(Path("out.json").read_text())["simulations"][0]
+    assert first["unplaceable"] == {"larger than every cluster that can run it": 1}

@@ -138,10 +138,11 @@ def test_what_is_no_evaluation_is_one_clear_sentence(tmp_path: Path, text: str, 
 
 
 def test_columns_that_do_not_fit_together_are_refused(result: evaluate.Evaluation) -> None:
-    facts = json.loads(json.dumps(result.to_json()))
-    facts["held_out"]["workload"][0] = 10_000
-    with pytest.raises(CrossperfError, match="does not read"):
-        evaluate.Evaluation.from_json(facts)
+    for column, number in (("workload", 10_000), ("workload", -1), ("source", 10_000)):
+        facts = json.loads(json.dumps(result.to_json()))
+        facts["held_out"][column][0] = number
+        with pytest.raises(CrossperfError, match="does not read"):
+            evaluate.Evaluation.from_json(facts)
     facts = json.loads(json.dumps(result.to_json()))
     facts["held_out"]["said"]["ridge"]["log_relative_time"].pop()
     with pytest.raises(CrossperfError, match="does not read"):

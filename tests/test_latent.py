@@ -43,6 +43,12 @@ def test_drivers_are_rank_correlations(toy_data: Dataset) -> None:
         assert one.x == pytest.approx(spearmanr(values_n[there], made.xy_n2[there, 0])[0])
 
 
+def test_every_counter_that_varies_is_kept_so_that_a_figure_can_count_those_it_leaves_out(toy_data: Dataset) -> None:
+    values_nc = np.random.default_rng(2).standard_normal((len(toy_data), 60))
+    many = replace(toy_data, counters=tuple(f"c{i}" for i in range(60)), counters_nc=values_nc)
+    assert len(LatentMap.of("m", lambda x_nf: x_nf[:, :2], many).drivers) == 61  # the runtime as well
+
+
 def test_a_space_that_has_collapsed_is_a_point_and_no_error(toy_data: Dataset) -> None:
     made = LatentMap.of("m", lambda x_nf: np.zeros((len(x_nf), 4)), toy_data)
     assert made.explained == (0.0, 0.0)

@@ -63,3 +63,15 @@ def test_an_ablation_has_its_own_command_and_models_of_ones_own_have_none(result
 def test_platforms_that_were_left_out_are_in_the_command(toy_data: Dataset) -> None:
     data = dataset.build(toy.make_table(apps=4, inputs=3, seed=1), platforms=["cpu-a", "gpu-b"])
     assert "--platforms cpu-a,gpu-b" in str(meaning.command(evaluate(data, ["median"], n_folds=2)))
+
+
+def test_shares_that_tenths_would_make_alike_are_told_in_hundredths(result: Evaluation) -> None:
+    scores = {"good": {"typical_factor": 1.2, "top1": 0.76}}
+    constant = {"fastest": "h200", "fastest_share": 0.84, "order": [], "order_share": None}
+    told = meaning.headline(replace(result, models=scores, constant=constant))
+    assert "76 times in 100" in told
+    assert "always taking h200 would: 84 times in 100" in told
+
+
+def test_an_evaluation_without_models_has_no_command(result: Evaluation) -> None:
+    assert meaning.command(replace(result, models={})) is None

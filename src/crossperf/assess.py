@@ -35,35 +35,48 @@ def assess(saved: Saved, source: Source | None = None, *, seed: int = 0) -> Eval
     seen = set(saved.workloads)
     unseen_w = np.array([workload not in seen for workload in data.workloads], dtype=bool)
     rows_n = np.flatnonzero(unseen_w[data.workload_n] & (data.source_n < len(saved.sources)))
+    asked = _alone(data, rows_n) if len(rows_n) else data
+    order = _order(asked)
+    said, scores = _scored(saved, asked, order) if len(rows_n) else ({}, {})
     evaluation = Evaluation(
         table=data.table,
         split=NEW,
         folds=1,
         seed=seed,
-        noise_ceiling=noise_ceiling(data, _order(data)),
-        constant=constant_answers(data),
-        models={},
+        noise_ceiling=noise_ceiling(asked, order),
+        constant=constant_answers(asked),
+        models=scores,
         versions=saved.versions,
-        held_out=HeldOut.of(data, [np.arange(len(data))], {}),
+        held_out=HeldOut.of(asked, [np.arange(len(asked))], said),
         latent=_map(saved, data, rows_n, seed),
     )
-    found = _overlap(data, unseen_w, saved)
-    if len(rows_n):
-        said, scores = _scored(saved, data, rows_n)
-        held_out = HeldOut.of(data, [rows_n], {saved.model.name: [said]})
-        evaluation = replace(evaluation, models={saved.model.name: scores}, held_out=held_out)
-    return replace(evaluation, doubts=[*found, *doubts(evaluation, data)])
+    return replace(evaluation, doubts=[*_overlap(data, unseen_w, saved), *doubts(evaluation, asked)])
 
 
-def _scored(saved: Saved, data: Dataset, rows_n: Integers) -> tuple[Said, dict[str, Any]]:
-    asked = data.take(rows_n)
+def _alone(data: Dataset, rows_n: Integers) -> Dataset:
+    """Return the dataset with these cells and their workloads alone: a constant answer is judged on the same ones."""
+    there_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
+    return replace(
+        data.take(rows_n),
+        workloads=tuple(data.workloads[w] for w in there_w),
+        workload_n=workload_n.astype(np.int64),
+        log_time_wp=data.log_time_wp[there_w],
+        log_time_halves_hwp=data.log_time_halves_hwp[:, there_w],
+    )
+
+
+def _scored(
+    saved: Saved, asked: Dataset, order: metrics.Order | None
+) -> tuple[dict[str, list[Said]], dict[str, dict[str, Any]]]:
+    """Return what the model said of cells and what it scored there, each by the model's name."""
     features_nf = _features(saved, asked.features_nf)
     predicted_np = saved.model.predict(features_nf)
     said = Said.by(saved.model, features_nf, asked.log_relative_time_np, asked.source_n, predicted_np)
-    scores: dict[str, Any] = metrics.score(asked.log_relative_time_np, predicted_np, _order(data))
+    scores: dict[str, Any] = metrics.score(asked.log_relative_time_np, predicted_np, order)
     if said.sure:
         scores |= trust(said, asked)
-    return said, {**scores, "folds": [dict(scores)]}
+    name = saved.model.name
+    return {name: [said]}, {name: {**scores, "folds": [dict(scores)]}}
 
 
 def _features(saved: Saved, features_nf: Floats) -> Floats:

@@ -325,9 +325,9 @@ def doubts(evaluation: Evaluation, data: Dataset) -> list[str]:
             f"Only {evaluation.scored_folds} of {evaluation.folds} folds were scored: another draw gives other numbers."
         )
     ceiling = evaluation.noise_ceiling["typical_factor"]
-    if ceiling is None:
+    if ceiling is None and evaluation.models:
         found.append("No workload has repeats, so the noise of the data is not known. Measure each run twice or more.")
-    else:
+    elif ceiling is not None:
         at_ceiling = [
             name for name, scores in evaluation.models.items() if (scores["typical_factor"] or np.inf) <= ceiling
         ]

@@ -185,8 +185,8 @@ class HeldOut:
                 for name, columns in facts["said"].items()
             },
         )
-        same_length = len(made.source_n) == len(made.fold_n) == len(made)
-        if not same_length or (len(made) and not 0 <= made.workload_n.min() <= made.workload_n.max() < len(workloads)):
+        columns = ((made.workload_n, len(workloads)), (made.source_n, len(platforms)), (made.fold_n, np.inf))
+        if not all(len(column) == len(made) and ((column >= 0) & (column < end)).all() for column, end in columns):
             raise ValueError("the columns of the held-out cells do not fit together")
         return made
 

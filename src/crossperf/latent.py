@@ -19,8 +19,6 @@ Integers = NDArray[np.int64]
 
 #: Cells on a map; of more, so many are drawn at random.
 MOST = 3000
-#: Counters named as driving the map, the strongest first.
-_DRIVERS = 40
 #: A counter with fewer measured values than this has no rank correlation to speak of.
 _ENOUGH = 10
 
@@ -156,7 +154,7 @@ def _drivers(data: Dataset, xy_n2: Floats) -> tuple[Driver, ...]:
             continue
         x, y = (_rank_correlation(values_n[there_n], axis_n[there_n]) for axis_n in xy_n2.T)
         found.append(Driver(counter, x, y))
-    return tuple(sorted(found, key=lambda one: -one.strength)[:_DRIVERS])
+    return tuple(sorted(found, key=lambda one: -one.strength))
 
 
 def _rank_correlation(one_n: Floats, other_n: Floats) -> float:

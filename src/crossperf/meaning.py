@@ -44,8 +44,8 @@ def about(result: Evaluation) -> str:
     facts = result.table
     how = f"split {result.split}, {folds(result)}, seed {result.seed}" if result.split in SPLITS else "a trained model"
     return (
-        f"{how}: {facts['workloads']:,} workloads of "
-        f"{facts['apps']:,} apps on {len(facts['platforms'])} platforms ({facts['path']}, "
+        f"{how}: {facts['workloads']:,} workloads of {facts['apps']:,} {'app' if facts['apps'] == 1 else 'apps'} on "
+        f"{len(facts['platforms'])} platforms ({facts['path']}, "
         f"{facts['runs']:,} runs, fingerprint {facts['fingerprint']})"
     )
 
@@ -85,26 +85,39 @@ def headline(result: Evaluation) -> str:
     name = min(scores, key=lambda one: float(scores[one]["typical_factor"]))
     constant = result.constant
     held_out = HELD_OUT.get(result.split)
+    often, always = _told_apart(scores[name]["top1"], constant["fastest_share"])
     return (
-        f"{name} picks the fastest platform {times_in_ten(scores[name]['top1'])}"
+        f"{name} picks the fastest platform {often}"
         + (f" for {held_out}" if held_out else "")
-        + f"; always taking {constant['fastest']} would: {times_in_ten(constant['fastest_share'])}. Its times are off "
-        f"by a factor of {scores[name]['typical_factor']:.2f} typically."
+        + f"; always taking {constant['fastest']} would: {always}. Its times are off by a factor of "
+        f"{scores[name]['typical_factor']:.2f} typically."
     )
 
 
 def times_in_ten(share: float) -> str:
     """Return a share as a person would say it, finer where tenths would hide what matters.
 
-    >>> times_in_ten(0.9), times_in_ten(0.713), times_in_ten(0.97), times_in_ten(1.0)
-    ('9 times in 10', '7 times in 10', '97 times in 100', 'every time')
+    >>> times_in_ten(0.9), times_in_ten(0.713), times_in_ten(0.97), times_in_ten(1.0), times_in_ten(0.05)
+    ('9 times in 10', '7 times in 10', '97 times in 100', 'every time', '5 times in 100')
     """
     if share in (0.0, 1.0):
         return "every time" if share else "never"
-    if 0.05 <= share <= 0.949:
-        return f"{round(share * 10)} {'time' if round(share * 10) == 1 else 'times'} in 10"
-    hundredths = min(max(round(share * 100), 1), 99)
-    return f"{hundredths} {'time' if hundredths == 1 else 'times'} in 100"
+    return _times_in(10 if 0.05 < share < 0.95 else 100, share)
+
+
+def _told_apart(one: float, other: float) -> tuple[str, str]:
+    """Return two shares in words that differ where the shares do.
+
+    >>> _told_apart(0.76, 0.84), _told_apart(0.9, 0.7)
+    (('76 times in 100', '84 times in 100'), ('9 times in 10', '7 times in 10'))
+    """
+    words = times_in_ten(one), times_in_ten(other)
+    return words if one == other or words[0] != words[1] else (_times_in(100, one), _times_in(100, other))
+
+
+def _times_in(whole: int, share: float) -> str:
+    often = min(max(round(share * whole), 1), whole - 1)
+    return f"{often} {'time' if often == 1 else 'times'} in {whole}"
 
 
 def of_scores(scores: Mapping[str, Any]) -> str:
@@ -140,10 +153,10 @@ def of_constant(constant: Mapping[str, Any]) -> str:
 def command(result: Evaluation) -> str | None:
     """Return the command that makes this evaluation again.
 
-    ``None`` where none does: a trained model was asked, or models of one's own took part.
+    ``None`` where none does: a trained model was asked, models of one's own took part, or none did.
     """
     ablated = list(result.models) == list(ablation())
-    if result.split not in SPLITS or not (ablated or set(result.models) <= set(MODELS)):
+    if result.split not in SPLITS or not result.models or not (ablated or set(result.models) <= set(MODELS)):
         return None
     facts = result.table
     words = ["crossperf", "evaluate", facts["path"], "--split", result.split]

@@ -107,6 +107,6 @@ def test_24_platforms_have_looks_of_their_own_and_neighbours_differ_in_colour() 
 
 
 def test_models_are_told_apart_by_dash_and_by_shape() -> None:
-    lines = list(lines_of([f"m{i}" for i in range(7)]).values())
-    assert len({line.dashes for line in lines}) == len({line.shape for line in lines}) == 7
+    lines = list(lines_of([f"m{i}" for i in range(9)]).values())
+    assert len({line.dashes for line in lines}) == len({line.shape for line in lines}) == 9
     assert lines[0].dashes == () and lines[0].width > max(line.width for line in lines[1:])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossperf.model.ranges import Forecast, Ranges
+from crossperf.model.ranges import Forecast, Ranges, _quantile_of
 
 
 def draw(rng: np.random.Generator, apps: int, each: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,3 +66,22 @@ def test_with_a_single_application_the_nominal_level_is_taken_as_it_is() -> None
     errors, signs, _ = draw(np.random.default_rng(3), 4)
     made = Ranges.fit(errors, signs, np.zeros(len(errors), int), np.ones(len(errors), bool), seed=0)
     assert made.nominal(0.8) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_a_range_holds_the_truth_at_just_the_levels_from_the_one_needed() -> None:
+    rng = np.random.default_rng(4)
+    errors, signs, apps = draw(rng, 12)
+    made = Ranges.fit(errors, signs, apps, np.ones(len(apps), bool), seed=0)
+    new_errors, new_signs, _ = draw(rng, 12)
+    reference = rng.integers(4, size=len(new_errors))
+    truth = new_errors - np.take_along_axis(new_errors, reference[:, None], axis=1)
+    other = np.arange(4) != reference[:, None]
+    needed = forecast(made, new_signs).level_needed(truth, reference)
+    assert (np.isnan(needed) == ~other).all()
+    for level in (0.5, 0.8, 0.9):
+        low, high = forecast(made, new_signs).between(level, reference)
+        np.testing.assert_array_equal(((low <= truth) & (truth <= high))[other], needed[other] <= level)
+
+
+def test_a_single_error_makes_a_range_that_holds_itself_alone() -> None:
+    np.testing.assert_array_equal(_quantile_of(np.array([[1.0, 2.0]]), np.array([[[1.0, 1.0]]])), [[0.0, np.inf]])

@@ -186,6 +186,43 @@ def test_marks_can_be_walked_with_the_keyboard(ordinary_page: Opened) -> None:
     assert not page.locator("#tip").is_visible()
 
 
+def test_a_tip_is_seen_whole_wherever_its_mark_lies(browser: Browser, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["ordinary"], viewport={"width": 700, "height": 300})
+    tip = opened.page.locator("#tip")
+    for name in ("errors", "scatter", "missing"):
+        opened.page.locator(f"#{name}-drawing").focus()
+        for key in ("Home", "End", "PageUp"):
+            opened.page.keyboard.press(key)
+            opened.page.wait_for_timeout(100)
+            box = tip.bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] <= 700 - box["width"]
+            assert 0 <= box["y"] <= 300 - box["height"]
+    opened.context.close()
+
+
+def test_a_long_tip_after_a_short_one_at_the_edge_keeps_its_width(ordinary_page: Opened) -> None:
+    width = """([left, text]) => { tip.hidden = false; tip.style.left = left; tip.textContent = text;
+               const found = tip.offsetWidth; tip.hidden = true; return found; }"""
+    long = "a sentence that is rather long " * 3
+    wide, at_edge = (ordinary_page.page.evaluate(width, [left, long]) for left in ("0px", "calc(100vw - 60px)"))
+    assert at_edge == wide
+
+
+def test_a_tip_stays_by_its_mark_when_a_drawing_is_moved_sideways(browser: Browser, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["ordinary"], has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+    x, y, *_ = opened.data["marks"]["order"][0]
+    box = opened.scroll_to("order", y)
+    opened.page.touchscreen.tap(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    opened.page.locator("#tip").wait_for(state="visible", timeout=2000)
+    gap = "document.querySelector('.ring').getBoundingClientRect().top - tip.getBoundingClientRect().bottom"
+    before = opened.page.evaluate(gap)
+    opened.page.evaluate("document.querySelector('#order .pan').scrollLeft = 40; scrollBy(0, 30)")
+    opened.page.wait_for_timeout(200)
+    assert opened.page.evaluate(gap) == pytest.approx(before, abs=1)
+    opened.context.close()
+
+
 def test_a_touch_tells_what_a_mark_is(browser: Browser, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["ordinary"], has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
     x, y, text, *_ = opened.data["marks"]["order"][0]

@@ -49,6 +49,20 @@ def without_drawings(page: str) -> str:
     return re.sub(r"<svg.*?</svg>|<script.*?</script>", "", page, flags=re.DOTALL)
 
 
+def test_of_some_platforms_the_page_still_tells_what_the_whole_table_holds(ordinary: Evaluation) -> None:
+    info, some = ordinary.table["info"], ordinary.table["platforms"][:2]
+    text = report.render(replace(ordinary, held_out=None, latent=None, table={**ordinary.table, "platforms": some}))
+    assert f"on {len(info['platforms'])} platforms, with" in text
+    assert "not among the platforms chosen" in text
+
+
+def test_a_figure_without_a_model_says_so_and_not_that_a_model_lacks_something(ordinary: Evaluation) -> None:
+    assert ordinary.held_out is not None
+    text = report.render(replace(ordinary, models={}, held_out=replace(ordinary.held_out, said={})))
+    assert text.count("No model was scored in this evaluation.") == 6
+    assert "No model here gives ranges" not in text
+
+
 def test_the_answer_comes_first_and_the_rest_in_its_order(page: str, ordinary: Evaluation) -> None:
     text = without_drawings(page)
     wanted = [meaning.headline(ordinary), 'id="scores"', "What it means", 'id="figures"', 'id="wrong"', 'id="latent"']

@@ -91,7 +91,16 @@ def test_holm_keeps_the_order_and_stops_at_one() -> None:
     assert holm([0.01, 0.02, 0.03, 0.04]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
 
 
+def test_each_cell_counts_its_own_jobs() -> None:
+    policies = ["fastest", "random"]
+    result = compare(lambda seed: random_jobs(seed, 50, 4), TWO, TRUTH, [TRUTH], policies, [0, 1])
+    assert [one.counts["placed"] for one in result.cells] == [100, 100]
+    assert (result.counts["placed"], result.counts["killed"]) == (200, 0)
+
+
 def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
+    with pytest.raises(SettingsError, match="a name twice"):
+        compare(lambda _: random_jobs(0, 5, 2), TWO, TRUTH, [TRUTH, TRUTH], ["fastest"], [1])
     with pytest.raises(SettingsError, match="each once"):
         compare(lambda _: random_jobs(0, 5, 2), TWO, TRUTH, [TRUTH], ["fastest"], [1, 1])
     with pytest.raises(SettingsError, match="no job can be placed"):

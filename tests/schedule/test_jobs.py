@@ -97,6 +97,7 @@ MALFORMED = {
     line(1, "soon", 100): "found 'soon', expected a number",
     line(1, -20, 100): "submit time of -20 s, expected 0 or more",
     line(1, 0, -50): "run time of -50 s, expected 0 or more, or -1",
+    line(1, 0, 50, limit=-50): "requested time of -50 s, expected 0 or more, or -1",
     line(1, 0, "inf"): "not finite",
 }
 
@@ -107,6 +108,12 @@ def test_a_malformed_line_is_named(bad: str, tmp_path: Path) -> None:
         read_swf(trace(tmp_path, line(1, 0, 10), bad, header=HEADER))
     assert MALFORMED[bad] in str(caught.value)
     assert caught.value.facts["line"] == 7
+
+
+def test_all_malformed_lines_are_named_at_once(tmp_path: Path) -> None:
+    bad = "1 0 5\n"
+    with pytest.raises(TraceError, match=r"line 2: found 3 columns.* Malformed as well: line 4, 5\.$"):
+        read_swf(trace(tmp_path, line(1, 0, 10), bad, line(2, 0, 10), bad, bad))
 
 
 def test_a_trace_without_jobs_or_cut_short_is_told_in_a_sentence(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ BAD_TIMES = {
     "same.csv": ("app,input,a,a\nx,n,1,2\n", "the column 'a' more than once"),
     "empty.csv": ("", "found no rows"),
     "broken.json": ("{", "does not read as a table of times"),
+    "cells.json": ('{"cells": "speedup", "modes": ["a"], "workloads": []}', "cells of 'speedup'"),
     "zero.json": ('{"modes": ["a"], "workloads": [{"app": "x", "input": "n", "times": {"a": 0}}]}', "times above 0"),
 }
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crossperf.schedule.tables import Machines, RelativeTimes
 
 FILE = click.Path(path_type=Path)
+_UNLIKE = "the predictors let unlike numbers of jobs run, so their figures are not of the same jobs."
 
 
 @click.group()
@@ -86,12 +87,13 @@ def simulate_(
         figure.check_ending(figure_file)
     if seeds and not comparing:
         raise SettingsError("--seeds: found without --compare, expected both: one seed is simulated without.")
-    chosen = names(policy_names) or []
+    chosen = list(dict.fromkeys(names(policy_names) or []))
     for name in chosen:
         policies.make(name)
     clusters = tables.read_machines(machines)
     true_times = tables.read_times(truth, cells=cells, reference=reference)
-    predicted = [_predictions(name, true_times, cells, runs_file, source) for name in names(predictions) or []]
+    asked_for = list(dict.fromkeys(names(predictions) or []))
+    predicted = _apart(asked_for, [_predictions(name, true_times, cells, runs_file, source) for name in asked_for])
     if not chosen or not predicted:
         raise SettingsError("--policy and --predictions: expected at least one of each.")
     true_times, *predicted = tables.aligned(true_times, *predicted)
@@ -135,6 +137,17 @@ def _predictions(
             f"model's folder, or one of {some_of(tables.PREDICTORS)}."
         )
     return tables.read_times(name, cells=cells)
+
+
+def _apart(written: Sequence[str], found: Sequence[RelativeTimes]) -> list[RelativeTimes]:
+    """Return predictions that can be told apart: those of one name go by what the user wrote."""
+    from dataclasses import replace
+
+    short = [table.name for table in found]
+    return [
+        replace(table, name=name) if short.count(table.name) > 1 else table
+        for name, table in zip(written, found, strict=True)
+    ]
 
 
 def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source: str | None) -> RelativeTimes:
@@ -202,30 +215,41 @@ def _simulate(
     ]
     picture = figure.draw(outcomes[-1]) if figure_file else None
     schedule_tables.outcomes(outcomes)
-    _say_doubts(jobs, truth, outcomes)
+    _say_notes(jobs, truth)
+    _say_doubts(jobs, outcomes)
     if figure_file and picture:
         figure.save(picture, figure_file)
         wrote(figure_file)
     if json_file:
         write_json(json_file, {"format": 1, "simulations": [outcome.to_json() for outcome in outcomes]})
         wrote(json_file)
+    if not any(outcome.placed.any() for outcome in outcomes):
+        raise CrossperfError("no job can be placed, for the reasons above. Check machines, times and --wall-limit.")
 
 
-def _say_doubts(jobs: Jobs, truth: RelativeTimes, outcomes: Sequence[Outcome]) -> None:
+def _say_notes(jobs: Jobs, truth: RelativeTimes) -> None:
     for note in (*jobs.notes, *truth.notes):
         say(f"note: {note}")
     for reason, count in jobs.left_out.items():
         say(f"note: {jobs.name}: {count:,} lines were left out: {reason}.")
-    for reason, count in outcomes[0].unplaceable().items():
-        say(f"note: {count:,} of {len(jobs):,} jobs could go nowhere: {reason}.")
+
+
+def _say_doubts(jobs: Jobs, outcomes: Sequence[Outcome]) -> None:
+    # Which jobs can go somewhere depends on what is predicted, not on the policy.
+    nowhere = {outcome.predictor: outcome.unplaceable() for outcome in outcomes}
+    alike = all(counts == outcomes[0].unplaceable() for counts in nowhere.values())
+    for predictor, reasons in [("", outcomes[0].unplaceable())] if alike else nowhere.items():
+        for reason, count in reasons.items():
+            with_what = f" with {predictor}" if predictor else ""
+            say(f"note: {count:,} of {len(jobs):,} jobs could go nowhere{with_what}: {reason}.")
+    if not alike:
+        say(f"doubt: {_UNLIKE}")
     for outcome in outcomes:
         counts, who = outcome.counts(), f"{outcome.policy} with {outcome.predictor}"
         if counts["killed"]:
             say(f"doubt: {who}: {counts['killed']:,} jobs were ended at their limit and count as run until then.")
         if counts["deadlines_missed"]:
             say(f"note: {who}: {counts['deadlines_missed']:,} jobs ended after their deadline.")
-    if not outcomes[0].placed.any():
-        raise CrossperfError("no job can be placed. Check that machines and times name the same platforms.")
 
 
 def _compare(
@@ -245,10 +269,14 @@ def _compare(
     with progress_bar("simulating") as progress:
         result = compare(jobs_of, machines, truth, predicted, policy_names, list(seeds), rules=rules, progress=progress)
     schedule_tables.comparison(result)
-    for note in truth.notes:
-        say(f"note: {note}")
+    _say_notes(jobs_of(seeds[0]), truth)
     if result.counts["unplaceable"]:
         say(f"note: {result.counts['unplaceable']:,} of {result.counts['jobs']:,} placements went nowhere, over all.")
+    if len({cell.counts["placed"] for cell in result.cells}) > 1:
+        say(f"doubt: {_UNLIKE}")
+    for cell in result.cells:
+        if killed := cell.counts["killed"]:
+            say(f"doubt: {cell.name}: {killed:,} jobs were ended at their limit and count as run until then.")
     if json_file:
         write_json(json_file, result.to_json())
         wrote(json_file)

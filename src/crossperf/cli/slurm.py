@@ -175,6 +175,8 @@ def _show_table(made: Table, left_out: int) -> None:
     click.echo(f"measured runs stand behind {measured:,} of them, predictions alone behind the rest")
     if left_out:
         say(f"note: {left_out:,} keys were left out: fewer than two partitions can be compared for them.")
+    if made.too_long:
+        say(f"note: {made.too_long:,} of the keys were left out: their names are too long for the controller.")
 
 
 def _known(
@@ -314,6 +316,9 @@ def _advice(
     if table_file is None:
         raise SettingsError("advise: found no table, expected --table FILE or the variable CROSSPERF_TABLE.")
     known = tables.read(table_file)
+    if not policy and known.policy not in policies.POLICIES:
+        # Data must not say which program is run: it might be one of this folder that only bears the name.
+        raise SettingsError(f"advise: {table_file} was made by {known.policy!r}, expected --policy to name it as well.")
     return advise.advise(
         asked,
         known,

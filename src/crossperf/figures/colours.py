@@ -39,8 +39,11 @@ GROUP_COLOURS = ("#00a2ae", "#a8426c", "#7e9c00", "#ae78f6", "#c08472", "#5460a2
 PALE_TO_DEEP = ("#e9e3d3", "#f3c98b", "#ec9a4f", "#d46430", "#ab352b", "#831540")
 
 #: Dashes (on, off, ... in points; none is a solid line) and shapes of models, the first one foremost.
-_DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.2, 1.6), (7, 2, 1.2, 2), (3, 1.2, 3, 4), (1.2, 4), (9, 3))
-_MODEL_SHAPES = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES: tuple[tuple[float, ...], ...] = (
+    *((), (5, 2), (1.2, 1.6), (7, 2, 1.2, 2), (3, 1.2, 3, 4)),
+    *((1.2, 4), (9, 3), (6, 1.5, 1.2, 1.5, 1.2, 1.5), (2.5, 2.5)),  # as many as an ablation has models
+)
+_MODEL_SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 
 @dataclass(frozen=True)

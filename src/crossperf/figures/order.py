@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
 from crossperf import metrics
+from crossperf.dataset import SPLITS
 from crossperf.figures import cells
 from crossperf.figures.axes import model_key, named_rows, unit_square
 from crossperf.figures.colours import FAINT, INK, lines_of
@@ -85,7 +86,8 @@ def _order_caption(evaluation: Evaluation) -> str:
     if cells.folds_scored(evaluation) > 1:
         said += "Each bar is the mean over folds, as in the table of scores. "
     if evaluation.constant.get("order_share") is not None:
-        said += f"The most common order of the whole table: {_chain(evaluation)}. "
+        whose = "the whole table" if evaluation.split in SPLITS else "these workloads"
+        said += f"The most common order of {whose}: {_chain(evaluation)}. "
     if evaluation.noise_ceiling.get("same_order") is not None:
         said += "Noise ceiling: how often one half of the repeats has the order of the other half."
     return said.strip()

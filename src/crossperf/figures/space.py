@@ -49,7 +49,8 @@ def space(sheet: Sheet, evaluation: Evaluation) -> None:
     panels = sheet.panels(3.05 + 0.235 * rows, 3, sharex=True, sharey=True)
     texts = [
         f"{cells.workload_name(workload)}, profiled on {plain(platform)}; fastest on {plain(best)}"
-        for workload, platform, best in zip(workloads, platforms, fastest, strict=True)
+        f"{'; not trained on' if unseen else ''}"
+        for workload, platform, best, unseen in zip(workloads, platforms, fastest, latent.unseen_n[drawn], strict=True)
     ]
     for axes, (title, looks_n, named) in zip(panels, colourings, strict=True):
         _panel(sheet, axes, xy_n2, looks_n, named, title)
@@ -58,6 +59,8 @@ def space(sheet: Sheet, evaluation: Evaluation) -> None:
     panels[0].set_ylabel(f"second direction ({percent(latent.explained[1])})", fontsize=10)
     sheet.title = f"Which runs does {plain(latent.model)} hold for alike?"
     sheet.caption = _caption(evaluation, latent, len(drawn))
+    if (found := len(set(fastest))) > _BEST:
+        sheet.caption += f" The last key names the {_BEST} of {found} platforms that are fastest most often."
 
 
 def _latent(evaluation: Evaluation) -> LatentMap:

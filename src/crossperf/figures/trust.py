@@ -47,6 +47,7 @@ _BIN, _MOST_BINS = 30, 12
 def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw how often the ranges of each model held the truth, against how often they were asked to."""
     held = cells.held_out(evaluation)
+    cells.what_was_said(evaluation)
     needed = {name: one.level_needed_np for name, one in held.said.items() if one.level_needed_np is not None}
     needed = {name: level_np[~np.isnan(level_np)] for name, level_np in needed.items()}
     lines = {name: line for name, line in lines_of(list(held.said)).items() if len(needed.get(name, ()))}

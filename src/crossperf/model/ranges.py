@@ -129,9 +129,7 @@ class Forecast:
         """
         drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
         relative_nbp = drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2)
-        truth_n1p = log_truth_np[:, None, :]
-        below_np = (relative_nbp < truth_n1p).mean(axis=1) + 0.5 * (relative_nbp == truth_n1p).mean(axis=1)
-        needed_np = self.ranges.level(np.abs(2.0 * below_np - 1.0))
+        needed_np = self.ranges.level(np.abs(2.0 * _quantile_of(log_truth_np, relative_nbp) - 1.0))
         left_out_np = np.isnan(log_truth_np) | (np.arange(log_truth_np.shape[1]) == reference_n[:, None])
         return np.where(left_out_np, np.nan, needed_np)
 
@@ -145,6 +143,18 @@ class Forecast:
         """Return how likely the platform of each row is faster than that of each column (N x P x P)."""
         drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
         return np.stack([(drawn_nbp[:, :, [p]] < drawn_nbp).mean(axis=1) for p in range(drawn_nbp.shape[2])], axis=1)
+
+
+def _quantile_of(value_np: Floats, drawn_nbp: Floats) -> Floats:
+    """Return which quantile of the draws each value is, between draws as `numpy.quantile` has it; infinite outside."""
+    ordered_nbp, last = np.sort(drawn_nbp, axis=1), drawn_nbp.shape[1] - 1
+    next_np = (ordered_nbp < value_np[:, None, :]).sum(axis=1)
+    right_np = np.clip(next_np, min(1, last), last)
+    left_np = np.maximum(right_np - 1, 0)
+    low_np, high_np = (np.take_along_axis(ordered_nbp, at[:, None, :], axis=1)[:, 0] for at in (left_np, right_np))
+    step_np = np.divide(value_np - low_np, high_np - low_np, out=np.zeros(value_np.shape), where=high_np > low_np)
+    inside_np = (ordered_nbp[:, 0] <= value_np) & (value_np <= ordered_nbp[:, -1])
+    return np.where(inside_np, (left_np + step_np) / max(last, 1), np.inf)
 
 
 def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.Generator) -> Floats:

@@ -13,9 +13,11 @@ from pathlib import PurePath
 from typing import Any
 
 from crossperf import __version__, meaning
+from crossperf.dataset import SPLITS
 from crossperf.errors import MissingDependencyError
 from crossperf.evaluate import Evaluation
 from crossperf.figures import FIGURES, Drawn, NothingToDraw, Plot, colours
+from crossperf.figures.words import count
 from crossperf.report import tables
 from crossperf.report.chooser import chooser
 from crossperf.report.inline import inline
@@ -114,14 +116,15 @@ def _content(evaluation: Evaluation) -> dict[str, Any]:
 def _summary(evaluation: Evaluation) -> str:
     """Return what is in the table, in two sentences."""
     facts, info = evaluation.table, evaluation.table.get("info")
+    whole = info or facts
     counts = (
-        f"{facts['runs']:,} runs of {facts['workloads']:,} workloads ({facts['apps']:,} applications) on "
-        f"{len(facts['platforms'])} platforms"
+        f"{whole['runs']:,} runs of {whole['workloads']:,} workloads ({count(whole['apps'], 'application')}) on "
+        f"{len(whole['platforms'])} platforms"
     )
     if not info:
         return f"{counts}."
     least, most, noise = info["repeats"]["min"], info["repeats"]["max"], info["noise"]["median"]
-    times = f"{least} times" if least == most else f"{least} to {most} times"
+    times = count(most, "time") if least == most else f"{least} to {most} times"
     spread = "" if noise is None else f"; repeats vary by {noise:.1%} in the median"
     return (
         f"{counts}, with {info['counters']} counters. {info['complete_workloads']:,} workloads ran on every platform. "
@@ -135,7 +138,7 @@ def _facts(evaluation: Evaluation) -> dict[str, str]:
     return {
         "table": facts["path"],
         "fingerprint": facts["fingerprint"],
-        "split": f"{evaluation.split}, {meaning.folds(evaluation)}",
+        **({"split": f"{evaluation.split}, {meaning.folds(evaluation)}"} if evaluation.split in SPLITS else {}),
         "seed": str(evaluation.seed),
         "made with": ", ".join(f"{name} {version}" for name, version in evaluation.versions.items()) or "not told",
     }

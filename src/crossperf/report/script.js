@@ -31,9 +31,11 @@
   const ring = document.createElement("div");
   ring.className = "ring";
 
+  let shown = null;
+
   function show(drawing, mark) {
     const [x, y, text, width = 0, height = 0] = mark;
-    const box = drawing.getBoundingClientRect();
+    shown = { drawing, mark };
     ring.classList.toggle("cell", width > 0);
     ring.style.left = `${x * 100}%`;
     ring.style.top = `${y * 100}%`;
@@ -42,6 +44,14 @@
     drawing.append(ring);
     tip.textContent = text;
     tip.hidden = false;
+    follow();
+  }
+
+  // The tip stays by its mark when the page, or a drawing wider than the screen, is scrolled.
+  function follow() {
+    if (!shown) return;
+    const [x, y, , , height = 0] = shown.mark;
+    const box = shown.drawing.getBoundingClientRect();
     const left = box.left + x * box.width;
     const top = box.top + (y - height / 2) * box.height;
     const below = box.top + (y + height / 2) * box.height;
@@ -50,11 +60,12 @@
   }
 
   function hide() {
+    shown = null;
     tip.hidden = true;
     ring.remove();
   }
 
-  // The smallest rectangle under the pointer, or else the nearest point within reach.
+  // The nearest point within reach, or else the smallest rectangle under the pointer.
   function find(marks, x, y, box, reach) {
     let nearest = null;
     let least = reach;
@@ -113,6 +124,7 @@
       else if (event.key === "End") place = count - 1;
       else place = Math.max(0, Math.min(count - 1, place + steps[event.key]));
       show(drawing, marks()[place]);
+      ring.scrollIntoView({ block: "nearest", inline: "nearest" });
     });
   }
 
@@ -120,7 +132,7 @@
     const name = drawing.id.replace(/-drawing$/, "");
     if (data.marks[name]) watch(drawing, name);
   }
-  addEventListener("scroll", hide, { passive: true });
+  addEventListener("scroll", follow, { passive: true, capture: true });
   addEventListener("pointerdown", (event) => { if (!event.target.closest(".drawing")) hide(); });
 
   // ---- one application after another: the marks of Figure 3 are moved, nothing is drawn anew -----------------------

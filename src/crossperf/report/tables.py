@@ -28,10 +28,10 @@ _GAP = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell shows, what it is sorted by (``None``: nothing there, so last), and whether it is the best."""
+    """What a cell shows, the number it is sorted by (``None`` comes last), and whether it is the best."""
 
     text: str
-    value: float | str | None = None
+    value: float | None = None
     best: bool = False
 
 
@@ -184,8 +184,8 @@ def missing(info: dict[str, Any]) -> Table:
 
 
 def word(text: str) -> Cell:
-    """Return a cell of text, sorted without regard to case."""
-    return Cell(text, text.lower())
+    """Return a cell of text, which is sorted by itself."""
+    return Cell(text)
 
 
 def left_out(evaluation: Evaluation) -> list[str]:
@@ -199,7 +199,7 @@ def left_out(evaluation: Evaluation) -> list[str]:
     if dropped:
         found.append(f"{_listed(dropped)}: not among the platforms chosen.")
     incomplete = info.get("workloads", 0) - info.get("complete_workloads", 0)
-    if incomplete:
+    if incomplete and not dropped:  # of some platforms alone, the doubts tell how many
         found.append(f"{incomplete:,} of {info['workloads']:,} workloads lack a platform; they count where they ran.")
     return found or ["No row was left out."]
 

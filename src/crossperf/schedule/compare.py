@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -29,11 +30,12 @@ METRIC = "mean_turnaround_s"
 
 @dataclass(frozen=True)
 class Cell:
-    """The figures of one policy with one predictor, each an array over the seeds."""
+    """The figures of one policy with one predictor, each an array over the seeds; `counts` are sums over them."""
 
     policy: str
     predictor: str
     metrics: Mapping[str, Floats]
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -104,6 +106,7 @@ class Comparison:
                     "metrics": {name: value_s.tolist() for name, value_s in cell.metrics.items()},
                     "mean": {name: cell.interval(name)[0] for name in cell.metrics},
                     "half_width": {name: cell.interval(name)[1] for name in cell.metrics},
+                    "counts": dict(cell.counts),
                 }
                 for cell in self.cells
             ],
@@ -134,21 +137,25 @@ def compare(
         raise SettingsError("--seeds: expected one seed or more, each once.")
     pairs = [(policy, table) for policy in policies for table in predictors]
     found: dict[tuple[str, str], list[dict[str, float]]] = {(policy, table.name): [] for policy, table in pairs}
-    counts: dict[str, int] = {}
+    if len(found) < len(pairs):
+        raise SettingsError("--policy and --predictions: found a name twice, expected each once.")
+    counts: dict[tuple[str, str], Counter[str]] = {pair: Counter() for pair in found}
     for i, seed in enumerate(seeds):
         jobs = jobs_of(seed)
         for j, (policy, table) in enumerate(pairs):
             outcome = simulate(jobs, machines, truth, table, policy, rules=rules, seed=seed)
             found[policy, table.name].append({name: value or 0.0 for name, value in _figures(outcome.metrics())})
-            for name, count in outcome.counts().items():
-                counts[name] = counts.get(name, 0) + count
+            counts[policy, table.name].update(outcome.counts())
             if progress:
                 progress(f"{policy} with {table.name}, seed {seed}", i * len(pairs) + j + 1, len(seeds) * len(pairs))
     cells = [
-        Cell(policy, name, {metric: np.array([row[metric] for row in rows]) for metric in rows[0]})
-        for (policy, name), rows in found.items()
+        Cell(*pair, {metric: np.array([row[metric] for row in rows]) for metric in rows[0]}, counts[pair])
+        for pair, rows in found.items()
     ]
-    return Comparison(tuple(seeds), tuple(cells), tuple(differences(cells)), counts)
+    total: Counter[str] = Counter()
+    for one in counts.values():
+        total.update(one)
+    return Comparison(tuple(seeds), tuple(cells), tuple(differences(cells)), total)
 
 
 def _figures(metrics: Mapping[str, float | None]) -> Iterator[tuple[str, float | None]]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.errors import CrossperfError
+from crossperf.errors import CrossperfError, some_of
 from crossperf.files import whole
 
 Floats = NDArray[np.float64]
@@ -102,15 +102,25 @@ def read_swf(path: str | os.PathLike[str], *, processors_per_node: int | None = 
 def _lines(path: Path, headers: dict[str, int]) -> Iterator[_Line]:
     """Yield the lines of a trace; what its header tells goes into `headers`."""
     opener = gzip.open if path.suffix == ".gz" else open
+    problems: dict[int, str] = {}
     try:
         with opener(path, "rt", encoding="utf-8", errors="replace") as lines:
             for number, text in enumerate(lines, start=1):
                 if text.startswith(";"):
                     headers.update((name, int(value)) for name, value in _HEADER.findall(text))
                 elif text.strip():
-                    yield _parse(text, path, number)
+                    try:
+                        line = _parse(text, path, number)
+                    except TraceError as problem:
+                        problems[number] = str(problem)
+                    else:
+                        yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path}: does not read as a whole gzip file ({error}). Copy it again.", path=path) from error
+    if problems:
+        first, *others = problems
+        also = f" Malformed as well: line {some_of(map(str, others), 8)}." if others else ""
+        raise TraceError(f"{problems[first]}{also}", path=str(path), line=first)
 
 
 def _parse(text: str, path: Path, number: int) -> _Line:
@@ -126,8 +136,10 @@ def _parse(text: str, path: Path, number: int) -> _Line:
         raise _malformed(path, number, "found a number that is not finite, expected seconds and counts")
     if line.submit_s < 0:
         raise _malformed(path, number, f"found a submit time of {line.submit_s:g} s, expected 0 or more")
-    if line.run_s < 0 and line.run_s != -1:
-        raise _malformed(path, number, f"found a run time of {line.run_s:g} s, expected 0 or more, or -1 for unknown")
+    for what, seconds in (("run", line.run_s), ("requested", line.requested_s)):
+        if seconds < 0 and seconds != -1:
+            found = f"found a {what} time of {seconds:g} s"
+            raise _malformed(path, number, f"{found}, expected 0 or more, or -1 for unknown")
     return line
 
 

@@ -197,7 +197,10 @@ def _from_file(name: str) -> Policy:
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec) if spec else None
     if spec and spec.loader and module:
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:  # it is the user's own, and may raise anything
+            raise SettingsError(f"--policy: {path} cannot be loaded ({type(error).__name__}: {error}).") from error
     found: Policy | None = getattr(module, function, None)
     if not callable(found):
         raise SettingsError(f"--policy: {path} has no function {function!r}, expected one of (ask, options, rng).")

@@ -276,7 +276,7 @@ class _Simulation:
             deadline_s = self._rules.deadline and self._rules.deadline * requested_s
             ask = Ask(nodes, requested_s, app, input_, str(user), self._machines.names[home], deadline_s)
             m = self._choose(ask, _Options(places, self._state, now, ask, run_s, backfill), rng)
-            if not 0 <= m < len(places.platforms):
+            if not (isinstance(m, int | np.integer) and 0 <= m < len(places.platforms)):
                 raise SettingsError(
                     f"--policy: {self._policy} answered {m}, expected an index below {len(places.platforms)}."
                 )

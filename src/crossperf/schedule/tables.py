@@ -248,7 +248,7 @@ def _refuse_twice(path: Path, workloads: Sequence[tuple[str, str]]) -> None:
 def _from_json(path: Path) -> RelativeTimes:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        modes, rows = list(facts["modes"]), facts["workloads"]
+        cells, modes, rows = facts.get("cells", CELLS[0]), list(facts["modes"]), facts["workloads"]
         workloads = [(str(row["app"]), str(row["input"])) for row in rows]
         groups = [str(row.get("group", row["app"])) for row in rows]
         tables = [
@@ -261,6 +261,8 @@ def _from_json(path: Path) -> RelativeTimes:
             "'workloads', each with 'app', 'input' and 'times' by mode.",
             path=str(path),
         ) from error
+    if cells != CELLS[0]:
+        raise TableError(f"{path}: found cells of {cells!r}, expected {CELLS[0]!r} in JSON.", path=str(path))
     _refuse_twice(path, workloads)
     if not rows or any((cells_wm <= 0).any() or np.isinf(cells_wm).any() for cells_wm in tables):
         raise TableError(f"{path}: expected workloads, all with times above 0. Mend the table.", path=str(path))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from crossperf.schedule.slurm import setup, table
+from crossperf.schedule.slurm.table import Choice, Row
 from tests.schedule.slurm.cluster import Cluster, until
 from tests.schedule.slurm.conftest import TABLE
 from tests.test_cli import Crossperf, assert_one_sentence, crossperf
@@ -108,6 +109,13 @@ def test_limits_are_scaled_where_that_is_asked_for(bare: Cluster) -> None:
     assert done.stdout == "sbatch --partition=big -Jlmp -t100 --wrap=true --time=32\n"
 
 
+def test_a_scaled_limit_is_no_longer_than_the_partition_grants(bare: Cluster) -> None:
+    unsure = Row((Choice("big", 0.5, 0.1, 3.0), Choice("cpu", 1.0, 1.0, 1.0)), 60.0)
+    replace(TABLE, rows={("lmp", "", ""): unsure}).write(bare.etc / "advice.table")
+    asked = ("--policy", "fastest", "--scale-limits", "--dry-run", "--", "sbatch", "-Jlmp", "-t1200", "--wrap=true")
+    assert own(bare, *asked).stdout == "sbatch --partition=big -Jlmp -t1200 --wrap=true --time=1440\n"
+
+
 def test_the_exit_status_is_that_of_sbatch(bare: Cluster) -> None:
     done = own(bare, "--", "sbatch", "--no-such-option", "--wrap=true")
     alone = bare.run("sbatch", "--no-such-option", "--wrap=true")
@@ -135,6 +143,14 @@ def test_a_policy_that_fails_loses_no_job(bare: Cluster, tmp_path: Path) -> None
     assert done.returncode == 0
     assert bare.facts(done.stdout.strip())["Partition"] == "cpu"
     assert "no advice (AttributeError" in done.stderr
+
+
+def test_a_program_that_the_table_alone_names_is_not_run(bare: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("raise SystemExit('ran')\n")
+    replace(TABLE, policy=f"{tmp_path}/mine.py:first").write(bare.etc / "advice.table")
+    done = own(bare, "--dry-run", "--", "sbatch", "-Jlmp", "--wrap=true")
+    assert done.stdout == "sbatch -Jlmp --wrap=true\n"
+    assert "expected --policy to name it" in done.stderr
 
 
 def test_with_the_controller_down_it_says_so_and_the_exit_status_is_that_of_sbatch(slurm: Cluster) -> None:

@@ -80,6 +80,11 @@ def test_the_script_may_come_from_standard_input_or_from_wrap() -> None:
     assert (wrapped.job_name, wrapped.named("ann").apps, wrapped.takes_stdin) == ("wrap", ("wrap", "x"), False)
 
 
+@pytest.mark.parametrize("option", ["--help", "-h", "--usage", "--vers", "-V", "-vV"])
+def test_what_sbatch_answers_at_once_waits_for_no_script(option: str) -> None:
+    assert not parse([option], {}).takes_stdin
+
+
 def test_what_is_wrong_is_left_for_sbatch_to_say() -> None:
     for arguments in (["no-such-file"], ["-N", "many", "x"], ["-J"], ["--unknown", "x"], ["-t", "soon", "x"], ["--"]):
         found = parse(arguments, {})

@@ -60,8 +60,10 @@ def test_any_cut_is_noticed(tmp_path: Path) -> None:
 
 def test_a_key_that_the_controller_could_not_find_is_left_out(tmp_path: Path) -> None:
     long, short = ("x" * 3000, "", ""), ("x" * 1500, "", "")
-    replace(TABLE, rows=dict.fromkeys((long, short), TABLE.rows["lmp", "", ""])).write(tmp_path / "t")
+    made = replace(TABLE, rows=dict.fromkeys((long, short), TABLE.rows["lmp", "", ""]))
+    made.write(tmp_path / "t")
     assert set(table.read(tmp_path / "t").rows) == {short}
+    assert made.too_long == 1
 
 
 def test_the_longest_line_and_the_version_are_the_same_for_both_readers() -> None:

@@ -71,9 +71,11 @@ def advise(
     facts = {one.partition: one for one in table.partitions}
     best = open_to_it[policy(ask, options(open_to_it, seconds, facts, ask.nodes, live), rng)]
     base = next((choice for choice in row.choices if choice.partition == table.default), None)
-    scaled_s = None if limit_s is None or base is None else limit_s * best.high / base.relative
-    same = best.partition == table.default
-    return Advice(best.partition, _words(app, best, base, row, table, starts), None if same else scaled_s)
+    scaled_s = None
+    if limit_s is not None and base is not None and best is not base:
+        longest_s = queues[best.partition].limit_s or math.inf
+        scaled_s = min(limit_s * best.high / base.relative, longest_s)
+    return Advice(best.partition, _words(app, best, base, row, table, starts), scaled_s)
 
 
 def _words(app: str, best: Choice, base: Choice | None, row: Row, table: Table, starts: Mapping[str, Start]) -> str:

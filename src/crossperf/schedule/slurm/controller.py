@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from crossperf.errors import CrossperfError
 from crossperf.schedule.slurm.site import Site
+from crossperf.schedule.slurm.submission import seconds_of
 from crossperf.schedule.slurm.table import Facts
 
 #: A controller that does not answer within this time counts as unreachable.
 _PATIENCE_S = 10.0
 _PING_PATIENCE_S = 3.0
-_NODE_FORMAT = "%R|%N|%c|%m|%f|%G|%T"
+_NODE_FORMAT = "%R|%N|%c|%m|%f|%G|%T|%l"
 
 
 class ControllerError(CrossperfError):
@@ -26,11 +27,12 @@ class ControllerError(CrossperfError):
 
 @dataclass(frozen=True)
 class Queue:
-    """The state of a partition: its nodes, those that are idle, and the jobs that wait."""
+    """The state of a partition: its nodes, those that are idle, the jobs that wait, and its limit if it has one."""
 
     nodes: int
     free_nodes: int
     queued: int
+    limit_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,9 @@ class Start:
     refused: str | None = None
 
 
-def ask(*command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+def ask(*command: str, env: Mapping[str, str] | None = None, patience_s: float = _PATIENCE_S) -> str:
     """Return what one of Slurm's commands prints; raise where it fails."""
-    done = _run(command, stdin, env)
+    done = _run(command, None, env, patience_s)
     if done.returncode:
         reason = _last_line(done.stderr or done.stdout)
         raise ControllerError(f"{command[0]} failed ({reason}).", command=command, status=done.returncode)
@@ -172,7 +174,10 @@ def queues() -> dict[str, Queue]:
     waiting: Counter[str] = Counter()
     for line in ask("squeue", "--noheader", "--states=PENDING", "--format=%P").splitlines():
         waiting.update(line.strip().split(","))
-    return {name: Queue(len(nodes), sum(map(_idle, nodes)), waiting[name]) for name, nodes in _nodes().items()}
+    return {
+        name: Queue(len(nodes), sum(map(_idle, nodes)), waiting[name], seconds_of(nodes[0][7]))
+        for name, nodes in _nodes().items()
+    }
 
 
 def _idle(node: Sequence[str]) -> bool:

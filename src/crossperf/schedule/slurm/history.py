@@ -23,6 +23,8 @@ _NEEDED = ("JobIDRaw", "JobName", "User", "Partition", "State", "ElapsedRaw", "N
 COLUMNS = ("Cluster", *_NEEDED, "Comment", "AdminComment")
 #: The separator of our own call: names and comments may hold a |.
 _UNIT = "\x1f"
+#: A month of a large site takes the database minutes.
+_PATIENCE_S = 900.0
 #: Jobs that have not ended yet.
 _GOING_ON = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING", "COMPLETING", "STOPPED")
 _TIME = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|Unknown|None)"
@@ -87,6 +89,7 @@ def from_sacct(since: str = "now-30days") -> Reading:
         f"--starttime={since}",
         f"--format={','.join(COLUMNS)}",
         env={"SLURM_TIME_FORMAT": "standard"},
+        patience_s=_PATIENCE_S,
     )
     return sacct_lines(text, "sacct")
 

@@ -20,6 +20,8 @@ _SHORT = {
     "w": "nodelist",
     "M": "clusters",
     "F": "nodefile",
+    "h": "help",
+    "V": "version",
 }
 #: Long options that take no value, or one that must follow an equals sign.
 _FLAGS = frozenset(
@@ -28,6 +30,8 @@ _FLAGS = frozenset(
     propagate quiet reboot requeue spread-job test-only usage use-min-nodes verbose version wait
     """.split()  # noqa: SIM905
 )
+#: Options with which sbatch prints something and reads no script.
+_ANSWERS_AT_ONCE = frozenset(("help", "usage", "version"))
 _VALUED = frozenset(
     """
     account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment constraint container
@@ -116,7 +120,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str], stdin: bytes
     variables = {option: environment[name] for name, option in _VARIABLES.items() if environment.get(name)}
     options = lines | variables | given
     heterogeneous = ":" in arguments or bool(re.search(r"(?m)^#SBATCH\s+(hetjob|packjob)\b", script))
-    takes_stdin = "wrap" not in given and not rest
+    takes_stdin = "wrap" not in given and not rest and not _ANSWERS_AT_ONCE & given.keys()
     n_options = len(arguments) - len(rest)
     if n_options and arguments[n_options - 1] == "--":
         n_options -= 1
@@ -150,6 +154,7 @@ def _short(letters: str, words: list[str]) -> Iterator[tuple[str, str]]:
             value = letters[place + 1 :] or (words.pop(0) if words else "")
             yield _SHORT.get(letter, letter), value
             return
+        yield _SHORT.get(letter, letter), ""
 
 
 def _text_of(path: str) -> str:

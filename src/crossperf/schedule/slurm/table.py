@@ -91,12 +91,19 @@ class Table:
         with whole(path) as part:
             part.write_bytes(data)
 
+    @property
+    def too_long(self) -> int:
+        """How many keys the file leaves out because their line is too long for the controller."""
+        return sum(len(line) > LONGEST_LINE for line in self._key_lines())
+
+    def _key_lines(self) -> list[bytes]:
+        return sorted(_summed(_line_of_row(key, row)) for key, row in self.rows.items())
+
     def to_bytes(self) -> bytes:
         """Return the file's content; keys whose line is too long for the controller are left out."""
-        keys = sorted(_summed(_line_of_row(key, row)) for key, row in self.rows.items())
         site = ("site", escape(self.policy), str(self.made), str(self.expires), escape(self.default))
         tail = b"".join(_summed(fields) for fields in (site, *map(_line_of_facts, self.partitions)))
-        body = b"".join(line for line in keys if len(line) <= LONGEST_LINE)
+        body = b"".join(line for line in self._key_lines() if len(line) <= LONGEST_LINE)
         digest = hashlib.sha256(body + tail).hexdigest()[:16]
         end = f"end\t{digest}\n".encode()
         keys_end = len(_HEADER.format(version=VERSION, size=0, keys_end=0, digest=digest)) + len(body)
