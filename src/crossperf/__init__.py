@@ -1,7 +1,7 @@
 """crossperf: I ran this application here; how fast would it be over there?
 
-The stages are modules: ``runs``, ``dataset``, ``model``, ``evaluate``, ``report``; ``predict`` and ``schedule``. Importing
-the package loads none of them; each is loaded when first used, and torch only when a network is.
+The stages are modules: ``runs``, ``dataset``, ``model``, ``evaluate``, ``report``; ``predict`` and ``schedule``.
+Importing the package loads none of them; each is loaded when first used, and torch only when a network is.
 """
 
 from __future__ import annotations
