@@ -67,6 +67,7 @@ def test_instructions_of_all_threads_are_counted(programs: dict[str, Path]) -> N
     assert events(programs["threads"], 4)["Ir"] > events(programs["threads"], 0)["Ir"]
 
 
+@pytest.mark.slow
 def test_ranks_of_an_mpi_program_are_followed_and_its_launcher_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,8 @@ from crossperf.report.chooser import chooser
 from crossperf.report.page import _json
 from tests.report.conftest import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 
 class Reader(HTMLParser):
     """Gathers the tags of a page, the text within each id, and what any attribute points to."""
