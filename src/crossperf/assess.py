@@ -113,7 +113,7 @@ def _overlap(data: Dataset, unseen_w: NDArray[np.bool_], saved: Saved) -> list[s
         ]
     apps = {app for app, _ in saved.workloads}
     known = sum(data.workloads[w][0] in apps for w in np.flatnonzero(unseen_w))
-    told = f"{known:,} of the {int(unseen_w.sum()):,} workloads scored belong to applications it was trained on."
+    told = f"Of {int(unseen_w.sum()):,} workloads scored, {known:,} belong to applications it was trained on."
     left_out = [f"{seen:,} workloads that the model was trained on were left out of the scores."] if seen else []
     return [*left_out, *([told] if known else [])]
 

@@ -212,7 +212,7 @@ def toy(output: Path, apps: int, inputs: int, platforms: int, repeats: int, nois
 )
 @SEED
 def demo(output: Path, seed: int) -> None:
-    """Run the main job end to end on made-up runs: check, evaluate, train, predict."""
+    """Run the main job end to end on the testbed's runs: evaluate, train, predict, report."""
     from crossperf.demo import run
 
     run(output, seed, progress_bar)
