@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crossperf.errors import SettingsError
-from crossperf.records import Run
+from crossperf.records import Prediction, Run
 from crossperf.runs.table import from_runs as table_of
 from crossperf.schedule import tables
 from crossperf.schedule.tables import Machines, TableError, read_machines, read_times
@@ -147,3 +147,17 @@ def test_a_mode_belongs_to_the_longest_name_that_it_begins_with() -> None:
     assert machines.clusters_of(["a-x", "zebra"]).tolist() == [0, -1]
     with pytest.raises(TableError, match="expected at least one that is named as a machine"):
         machines.clusters_of(["zebra"])
+
+
+def test_predictions_take_the_scale_of_what_was_measured_on_their_source() -> None:
+    truth = tables.RelativeTimes.of(
+        [("a", "1"), ("a", "2")], ["p", "q", "r"], np.array([[2.0, 3.0, 4.0], [1.0, 1.0, 1.0]])
+    )
+    said = Prediction("a", "1", "p", "source", {"p": 1.0, "q": 5.0}, low={"q": 4.0}, high={"q": 7.0})
+    stranger = Prediction("b", "1", "p", "source", {"p": 1.0, "q": 9.0})
+    found = tables.from_predictions([said, stranger], truth, "p", name="m")
+    # a 1 takes 2 on p, so 5 times as long on q is 10, between 8 and 14; nothing is said of r.
+    assert found.workloads == (("a", "1"),)
+    np.testing.assert_array_equal(found.relative_wm, [[2.0, 10.0, np.nan]])
+    np.testing.assert_array_equal(found.low_wm, [[2.0, 8.0, np.nan]])
+    np.testing.assert_array_equal(found.high_wm, [[2.0, 14.0, np.nan]])

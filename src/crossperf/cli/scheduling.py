@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -152,13 +152,12 @@ def _apart(written: Sequence[str], found: Sequence[RelativeTimes]) -> list[Relat
 
 def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source: str | None) -> RelativeTimes:
     """Return a model's predictions from the runs on one platform, on the scale of the truth."""
-    import numpy as np
     import polars as pl
 
     from crossperf.model import store
     from crossperf.predict import predict
     from crossperf.runs.table import from_frame, read
-    from crossperf.schedule.tables import RelativeTimes
+    from crossperf.schedule.tables import from_predictions
 
     if runs_file is None:
         raise SettingsError(f"--predictions {folder}: a model predicts from runs, expected --runs TABLE with them.")
@@ -175,21 +174,12 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
     answer = predict(saved, from_frame(rows, name=str(runs_file)), level=0.8)
     for note in answer.notes:
         say(f"note: {note}")
-    place = {workload: w for w, workload in enumerate(truth.workloads)}
-    found = [one for one in answer.predictions if (one.app, one.input) in place]
-    seen = {tuple(workload) for workload in saved.workloads}
-    if learned := sum((one.app, one.input) in seen for one in found):
-        say(f"doubt: {folder} was trained on {learned:,} of these {len(found):,} workloads, so it does better here.")
-    at_source = truth.relative_wm[[place[one.app, one.input] for one in found], truth.modes.index(source)]
-
-    def scaled(relative: list[Any]) -> Any:
-        cells_wm = np.array([[times.get(mode, np.nan) for mode in truth.modes] for times in relative])
-        return cells_wm.reshape(len(found), len(truth.modes)) * at_source[:, None]
-
-    middle_wm, *ends = (scaled([getattr(one, key) for one in found]) for key in ("relative_time", "low", "high"))
-    low_wm, high_wm = (np.where(np.isnan(end_wm), middle_wm, end_wm) for end_wm in ends)
-    workloads = [(one.app, one.input) for one in found]
-    return RelativeTimes.of(workloads, truth.modes, middle_wm, low_wm, high_wm, name=folder.name)
+    found = from_predictions(answer.predictions, truth, source, name=folder.name)
+    seen = set(saved.workloads)
+    if learned := sum(workload in seen for workload in found.workloads):
+        all_ = len(found.workloads)
+        say(f"doubt: {folder} was trained on {learned:,} of these {all_:,} workloads, so it does better here.")
+    return found
 
 
 def _simulate(

@@ -115,6 +115,8 @@ def _stretches(nodes: Ints) -> list[tuple[int, int]]:
 
 def _use(ax: Axes, outcome: Outcome, c: int) -> None:
     """Draw the share of nodes in use, and the number of jobs that wait."""
+    from matplotlib.ticker import MaxNLocator
+
     here = outcome.cluster == c
     first = outcome.jobs.submit_s.min()
     grid_s = np.linspace(first, first + outcome.makespan_s, _POINTS)
@@ -128,6 +130,7 @@ def _use(ax: Axes, outcome: Outcome, c: int) -> None:
     right = ax.twinx()
     right.plot(hours, waiting, color="tab:red", linewidth=0.8)
     right.set_ylim(bottom=0.0, top=max(1.0, 1.05 * waiting.max()))
+    right.yaxis.set_major_locator(MaxNLocator("auto", integer=True))  # there is no half a job
     right.spines["top"].set_visible(False)
 
 

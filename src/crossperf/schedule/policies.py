@@ -298,7 +298,7 @@ def considerate(ask: Ask, options: Options, rng: np.random.Generator) -> int:
 #: with seeds from 1000 on; benchmarks use others.
 _BEHIND = 2.0
 #: The range is that of 80 %: so many standard deviations between its ends, on a log scale.
-_RANGE_SIGMAS = 2 * 1.2815515655446004
+RANGE_SIGMAS = 2 * 1.2815515655446004
 
 
 def expected_run_s(options: Options) -> Floats:
@@ -307,7 +307,7 @@ def expected_run_s(options: Options) -> Floats:
     >>> expected_run_s(Choices.of(["sure", "unsure"], run_s=[10, 10], nodes=[1, 1], low_s=[10, 2.5], high_s=[10, 40]))
     array([10.        , 17.9...])
     """
-    sigma_m = np.log(options.high_s / options.low_s) / _RANGE_SIGMAS
+    sigma_m = np.log(options.high_s / options.low_s) / RANGE_SIGMAS
     return np.asarray(options.run_s * np.exp(0.5 * sigma_m**2))
 
 

@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
+from crossperf.records import Prediction
 from crossperf.runs import table as runs_table
 
 Floats = NDArray[np.float64]
@@ -297,6 +298,28 @@ def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> R
     return RelativeTimes.of(
         workloads, platforms, relative_wm, name=Path(table.path).name, notes=notes if missing else []
     )
+
+
+def from_predictions(
+    predictions: Iterable[Prediction], truth: RelativeTimes, source: str, *, name: str = "predictions"
+) -> RelativeTimes:
+    """Return predictions from runs on one platform as a table, for the workloads and modes of the truth.
+
+    The time on that platform was measured, so the truth there sets the scale of each workload.
+    """
+    place = {workload: w for w, workload in enumerate(truth.workloads)}
+    found = [one for one in predictions if (one.app, one.input) in place]
+    workloads = [(one.app, one.input) for one in found]
+    at_source_w = truth.relative_wm[[place[workload] for workload in workloads], truth.modes.index(source)]
+
+    def scaled(relative: Sequence[Mapping[str, float]]) -> Floats:
+        cells_wm = np.array([[times.get(mode, np.nan) for mode in truth.modes] for times in relative])
+        return cells_wm.reshape(len(found), len(truth.modes)) * at_source_w[:, None]
+
+    middle_wm = scaled([one.relative_time for one in found])
+    ends = scaled([one.low for one in found]), scaled([one.high for one in found])
+    low_wm, high_wm = (np.where(np.isnan(end_wm), middle_wm, end_wm) for end_wm in ends)
+    return RelativeTimes.of(workloads, truth.modes, middle_wm, low_wm, high_wm, name=name)
 
 
 # Predictors that need no model: what the truth itself would teach.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossperf.records import OK, Prediction, Run
-from crossperf.schedule.policies import Ask, Choices, Policy
+from crossperf.schedule.policies import RANGE_SIGMAS, Ask, Choices, Policy
 from crossperf.schedule.slurm.controller import Queue
 from crossperf.schedule.slurm.site import Site
 from crossperf.schedule.slurm.table import Choice, Facts, Key, Row, Table
@@ -116,15 +116,11 @@ def with_apps(known: Mapping[Key, Known]) -> dict[Key, Known]:
     return dict(known) | general
 
 
-#: Between the ends of a range of 80 % lie so many standard deviations, as `policies` takes it.
-_RANGE_SIGMAS = 2 * 1.2815515655446004
-
-
 def _any_input(spans: Sequence[Span]) -> Span:
     """Return the span of an input drawn from these: the mean log, with the spread between them and within each."""
     logs = [math.log(span.relative) for span in spans]
-    within = statistics.fmean((math.log(span.high / span.low) / _RANGE_SIGMAS) ** 2 for span in spans)
-    half = math.exp(0.5 * _RANGE_SIGMAS * math.sqrt(statistics.pvariance(logs) + within))
+    within = statistics.fmean((math.log(span.high / span.low) / RANGE_SIGMAS) ** 2 for span in spans)
+    half = math.exp(0.5 * RANGE_SIGMAS * math.sqrt(statistics.pvariance(logs) + within))
     middle = math.exp(statistics.fmean(logs))
     return Span(middle, middle / half, middle * half, min(span.runs for span in spans))
 
