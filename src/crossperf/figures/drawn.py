@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: What a figure can be saved as, by the end of the file's name.
 FORMATS = ("svg", "png", "pdf")
-#: Dots per inch of a PNG, and of the points that an SVG or a PDF holds as an image: a 7.5 inch figure is 1,500 wide.
-DPI = 200
+#: Dots per inch of a PNG, and of the points that an SVG or a PDF holds as an image: a 7.5 inch figure is 1,200 wide.
+DPI = 160
 
 
 class NothingToDraw(CrossperfError):  # noqa: N818 - it is no error: the page shows its sentence in the figure's place
