@@ -29,8 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossperf import dataset, evaluate, heldout, model, testbed
-from crossperf.dataset import Dataset
+from crossperf import dataset, model
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import testbed
+from crossperf.evaluation import heldout
+from crossperf.evaluation import run as evaluate
 from crossperf.records import LOOKS
 
 HERE = Path(__file__).parent

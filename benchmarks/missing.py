@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
-from crossperf import catalog, dataset, evaluate, metrics, model
-from crossperf.dataset import Dataset
+from crossperf import catalog, dataset, model
+from crossperf.dataset.build import Dataset
+from crossperf.evaluation import metrics
+from crossperf.evaluation import run as evaluate
 from crossperf.model.encoding import Encoder
 
 Floats = NDArray[np.float64]

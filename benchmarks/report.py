@@ -23,11 +23,13 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from crossperf import dataset, metrics, toy
-from crossperf.dataset import Dataset
-from crossperf.evaluate import Evaluation, constant_answers, noise_ceiling, trust
-from crossperf.heldout import HeldOut, Said
-from crossperf.latent import LatentMap
+from crossperf import dataset
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import toy
+from crossperf.evaluation import metrics
+from crossperf.evaluation.heldout import HeldOut, Said
+from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.run import Evaluation, constant_answers, noise_ceiling, trust
 from crossperf.model.store import versions
 
 HERE = Path(__file__).parent

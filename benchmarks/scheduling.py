@@ -28,8 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crossperf import dataset, testbed
-from crossperf.evaluate import Evaluation, evaluate, read
+from crossperf import dataset
+from crossperf.datasets import testbed
+from crossperf.evaluation.run import Evaluation, evaluate, read
 from crossperf.schedule import tables
 from crossperf.schedule.compare import METRIC, Cell, Difference, compare, differences
 from crossperf.schedule.simulate import Rules

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf import dataset, model, testbed
-from crossperf.dataset import Dataset
+from crossperf import dataset, model
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import testbed
 
 HERE = Path(__file__).parent
 Floats = NDArray[np.float64]

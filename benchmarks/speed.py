@@ -23,7 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from crossperf import dataset, model, testbed, toy
+from crossperf import dataset, model
+from crossperf.datasets import testbed, toy
 from crossperf.model import store
 
 HERE = Path(__file__).parent

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
-from crossperf import model, transfer
+from crossperf import model
+from crossperf.adaptation import score as transfer
 from crossperf.cli.adapting import shots_of
 
 #: What the text under a title calls each way.

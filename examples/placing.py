@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crossperf import testbed
+from crossperf.datasets import testbed
 from crossperf.schedule import tables
 from crossperf.schedule.policies import Ask, Options
 from crossperf.schedule.simulate import simulate

@@ -3,8 +3,11 @@
 python examples/quickstart.py
 """
 
-from crossperf import dataset, evaluate, predict, toy
+from crossperf import dataset
+from crossperf.datasets import toy
+from crossperf.evaluation import run as evaluate
 from crossperf.model import Ridge, Saved
+from crossperf.prediction import answer as predict
 
 
 def main() -> None:

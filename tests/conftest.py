@@ -11,8 +11,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
-from crossperf import dataset, toy
-from crossperf.dataset import Dataset
+from crossperf import dataset
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import toy
 from crossperf.runs.table import RunsTable
 
 HEADER = "app,input,platform,runtime_s,counter.instructions"

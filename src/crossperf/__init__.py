@@ -13,24 +13,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "__version__",
-    "adapt",
-    "assess",
+    "adaptation",
     "catalog",
     "dataset",
+    "datasets",
     "errors",
-    "evaluate",
-    "explain",
-    "figures",
-    "metrics",
+    "evaluation",
     "model",
-    "predict",
+    "prediction",
     "records",
     "report",
     "runs",
     "schedule",
-    "testbed",
-    "toy",
-    "transfer",
 ]
 
 

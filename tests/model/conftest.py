@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from crossperf import dataset, toy
-from crossperf.dataset import Dataset
+from crossperf import dataset
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import toy
 
 #: Settings with which each model fits in about a second.
 QUICK: dict[str, dict[str, Any]] = {

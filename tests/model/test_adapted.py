@@ -8,15 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crossperf import dataset, model, toy
-from crossperf.dataset import Dataset
+from crossperf import dataset, model
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import toy
 from crossperf.errors import SettingsError
-from crossperf.explain import explain
 from crossperf.model import Saved
 from crossperf.model.adapted import Adapted
 from crossperf.model.head import Head, Known, log_prior_g, suggest
+from crossperf.prediction.explain import explain
 from tests.model.conftest import QUICK
-from tests.test_explain import Remembering
+from tests.prediction.test_explain import Remembering
 
 NEW = "gpu-5"
 NOTHING = np.empty(0, np.int64)

@@ -5,9 +5,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from crossperf import dataset, metrics, model, toy
-from crossperf.dataset import Dataset
+from crossperf import dataset, model
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import toy
 from crossperf.errors import SettingsError
+from crossperf.evaluation import metrics
 from crossperf.model.default import Crossperf, _even_folds, _weights
 from tests.model.conftest import QUICK
 

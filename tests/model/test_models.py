@@ -9,7 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossperf import model
-from crossperf.dataset import Dataset
+from crossperf.dataset.build import Dataset
 from crossperf.errors import SettingsError
 from crossperf.model import store
 from tests.model.conftest import QUICK
@@ -131,7 +131,7 @@ def test_the_description_says_what_a_reader_needs(toy_data: Dataset, tmp_path: P
 def test_each_model_is_ahead_of_the_constant_answer_on_inputs_never_seen(name: str, toy_data: Dataset) -> None:
     if name == "median":
         pytest.skip("median is the constant answer")
-    from crossperf.evaluate import evaluate
+    from crossperf.evaluation.run import evaluate
 
     result = evaluate(toy_data, {name: lambda: quick(name), "median": lambda: quick("median")}, n_folds=3)
     assert result.models[name]["typical_factor"] < result.models["median"]["typical_factor"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from crossperf.dataset import Dataset
+from crossperf.dataset.build import Dataset
 from crossperf.errors import SettingsError
 from crossperf.model import Dnn, VaeDnn
 from crossperf.model.networks import EPOCHS, steps_for

@@ -10,9 +10,9 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossperf import model
-from crossperf.dataset import Dataset
+from crossperf.dataset.build import Dataset
 from crossperf.errors import CrossperfError, MissingDependencyError, ModelFolderError
-from crossperf.evaluate import evaluate
+from crossperf.evaluation.run import evaluate
 
 #: Settings with which each fits in a second or two.
 QUICK: dict[str, dict[str, Any]] = {

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crossperf import dataset, model, toy
-from crossperf.dataset import Dataset
+from crossperf import dataset, model
+from crossperf.dataset.build import Dataset
+from crossperf.datasets import toy
 from crossperf.errors import ModelFolderError
 from crossperf.model import Saved, store
 from tests.model.conftest import QUICK

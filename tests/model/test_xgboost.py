@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossperf import dataset, model, toy
-from crossperf.dataset import Dataset, folds
+from crossperf import dataset, model
+from crossperf.dataset.build import Dataset, folds
+from crossperf.datasets import toy
 from crossperf.model import boosting
 from crossperf.model.boosting import Candidate, Rows, trials_of
 from crossperf.model.peers import XGBoost

@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from crossperf import dataset, report, toy
-from crossperf.evaluate import Evaluation, evaluate
+from crossperf import dataset, report
+from crossperf.datasets import toy
+from crossperf.evaluation.run import Evaluation, evaluate
 from crossperf.model import make
 from crossperf.runs.table import from_frame
 from tests.model.conftest import QUICK

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from crossperf.evaluate import Evaluation
-from crossperf.figures import FIGURES
+from crossperf.evaluation.run import Evaluation
+from crossperf.report.figures import FIGURES
 from tests.collect.real import need, unavailable
 from tests.report.conftest import HOSTILE
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from crossperf import meaning, report
-from crossperf.evaluate import Evaluation
-from crossperf.figures import FIGURES
+from crossperf import report
+from crossperf.evaluation.run import Evaluation
 from crossperf.report import chooser as choosing
+from crossperf.report import sentences as meaning
 from crossperf.report.chooser import chooser
+from crossperf.report.figures import FIGURES
 from crossperf.report.page import _json
 from tests.report.conftest import HOSTILE
 

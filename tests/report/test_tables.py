@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crossperf import metrics
-from crossperf.evaluate import Evaluation
-from crossperf.heldout import HeldOut, Said
+from crossperf.evaluation import metrics
+from crossperf.evaluation.heldout import HeldOut, Said
+from crossperf.evaluation.run import Evaluation
 from crossperf.report import tables
 from tests.report.conftest import HOSTILE
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossperf import dataset, toy
+from crossperf import dataset
+from crossperf.datasets import toy
 from crossperf.errors import RunsTableError
 from crossperf.records import Run
 from crossperf.runs import rules, summary, table

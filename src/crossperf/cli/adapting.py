@@ -12,8 +12,8 @@ from crossperf.cli.words import JSON, SEED, names, progress_bar, say, wrote
 from crossperf.errors import SettingsError
 
 if TYPE_CHECKING:
-    from crossperf.dataset import Dataset
-    from crossperf.evaluate import Maker
+    from crossperf.dataset.build import Dataset
+    from crossperf.evaluation.run import Maker
 
 SHOTS = click.option(
     "--shots",
@@ -68,9 +68,10 @@ def _adapt(
     overwrite: bool,
     json_file: Path | None,
 ) -> None:
-    from crossperf import adapt, show
+    from crossperf.adaptation import adapt
     from crossperf.files import write_json
     from crossperf.model import store
+    from crossperf.report import terminal as show
 
     store.refuse_unless_free(output, overwrite=overwrite)
     result = adapt.adapt(store.load(model_folder), new_runs, platform=platform, seed=seed)
@@ -87,9 +88,10 @@ def _adapt(
 def _suggest(
     model_folder: Path, new_runs: Path | None, count: int, platform: str | None, seed: int, json_file: Path | None
 ) -> None:
-    from crossperf import adapt, show
+    from crossperf.adaptation import adapt
     from crossperf.files import write_json
     from crossperf.model import store
+    from crossperf.report import terminal as show
 
     found = adapt.suggest(store.load(model_folder), count, new_runs, platform=platform, seed=seed)
     show.suggestions(found)
@@ -121,7 +123,8 @@ def new_platforms(
     json_file: Path | None,
 ) -> None:
     """Leave each platform out in turn, add it from few workloads, and show how well that does."""
-    from crossperf import show, transfer
+    from crossperf.adaptation import score as transfer
+    from crossperf.report import terminal as show
 
     with progress_bar("evaluating, split platform") as progress:
         result = transfer.transfer(

@@ -19,7 +19,7 @@ from crossperf.files import whole
 from crossperf.records import OK
 
 if TYPE_CHECKING:
-    from crossperf.collect.importing import Imported
+    from crossperf.importers.detect import Imported
     from crossperf.platforms import Platform
     from crossperf.records import Run
 
@@ -241,8 +241,8 @@ def import_(
 
     FORMAT is auto, hpctoolkit, caliper, papi, perf, ncu, rocprof, cross-modeling or table.
     """
-    from crossperf.collect.importing import import_runs
     from crossperf.files import write_json
+    from crossperf.importers.detect import import_runs
 
     _refuse_unwritable(output)
     result = import_runs(

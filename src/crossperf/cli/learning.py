@@ -25,12 +25,12 @@ from crossperf.cli.words import (
 from crossperf.errors import CrossperfError, SettingsError
 
 if TYPE_CHECKING:
-    from crossperf.dataset import Dataset
-    from crossperf.evaluate import Evaluation
-    from crossperf.explain import Explanations
+    from crossperf.dataset.build import Dataset
+    from crossperf.evaluation.run import Evaluation
     from crossperf.model.base import Predictor
     from crossperf.model.store import Saved
-    from crossperf.predict import Answer
+    from crossperf.prediction.answer import Answer
+    from crossperf.prediction.explain import Explanations
 
 #: Runs of a table that are explained: each takes a second or so.
 _EXPLAINED = 5
@@ -65,7 +65,9 @@ def evaluate(
 
     The split 'platform' leaves one platform out at a time and adds it from few workloads (--shots).
     """
-    from crossperf import dataset, evaluate, show
+    from crossperf import dataset
+    from crossperf.evaluation import run as evaluate
+    from crossperf.report import terminal as show
 
     chosen_models = names(models)
     if not chosen_models:
@@ -111,8 +113,9 @@ def train(
     overwrite: bool,
 ) -> None:
     """Train a model on all of TABLE and save it as a folder."""
-    from crossperf import dataset, model, show
+    from crossperf import dataset, model
     from crossperf.model import store
+    from crossperf.report import terminal as show
 
     chosen = settings_of(settings)
     made = model.make(model_name, **chosen)
@@ -151,10 +154,10 @@ def predict(
     json_file: Path | None,
 ) -> None:
     """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
-    from crossperf import show
     from crossperf.files import write_json
     from crossperf.model import store
-    from crossperf.predict import predict
+    from crossperf.prediction.answer import predict
+    from crossperf.report import terminal as show
 
     saved = store.load(model_folder)
     answer: Answer = predict(saved, table, relative_to=relative_to, level=level)
@@ -175,8 +178,8 @@ def predict(
 
 def explain_runs(saved: Saved, table: Path, platform: str | None, seed: int) -> Explanations:
     """Return and show why the first runs of a table are predicted as they are."""
-    from crossperf import show
-    from crossperf.explain import explain
+    from crossperf.prediction.explain import explain
+    from crossperf.report import terminal as show
 
     reasons = explain(saved, table, platform=platform, limit=_EXPLAINED, seed=seed)
     for reason in reasons.explanations:
@@ -194,7 +197,7 @@ def explain_runs(saved: Saved, table: Path, platform: str | None, seed: int) -> 
 @SEED
 def toy(output: Path, apps: int, inputs: int, platforms: int, repeats: int, noise: float, seed: int) -> None:
     """Write a runs table drawn from a known law, for tests and first steps."""
-    from crossperf.toy import make_table
+    from crossperf.datasets.toy import make_table
 
     refuse_existing(output)
     make_table(apps, inputs, platforms, repeats, noise, seed).write(output)
@@ -213,7 +216,7 @@ def toy(output: Path, apps: int, inputs: int, platforms: int, repeats: int, nois
 @SEED
 def demo(output: Path, seed: int) -> None:
     """Run the main job end to end on the testbed's runs: evaluate, train, predict, report."""
-    from crossperf.demo import run
+    from crossperf.cli.demo import run
 
     run(output, seed, progress_bar)
 

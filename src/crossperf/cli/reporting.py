@@ -10,10 +10,10 @@ import click
 
 from crossperf.cli.words import say, wrote
 from crossperf.errors import CrossperfError
-from crossperf.figures import FIGURES, plot_named
+from crossperf.report.figures import FIGURES, plot_named
 
 if TYPE_CHECKING:
-    from crossperf.evaluate import Evaluation
+    from crossperf.evaluation.run import Evaluation
 
 SOURCE = click.argument("source", metavar="EVALUATION.json|MODEL", type=click.Path(path_type=Path))
 TABLE = click.argument("table", metavar="[TABLE]", required=False, type=click.Path(path_type=Path))
@@ -32,8 +32,8 @@ def report(source: Path, table: Path | None, output: Path, overwrite: bool) -> N
     DIR holds index.html, which needs nothing beside it, and each figure as SVG and PNG. Of a MODEL without a TABLE
     the page shows what it was trained on; beside an evaluation, TABLE is only checked to be the one evaluated.
     """
-    from crossperf import meaning
     from crossperf.report import FOLDER, PAGE, write
+    from crossperf.report import sentences as meaning
 
     FOLDER.refuse_unless_free(output, overwrite=overwrite)
     evaluation = evaluation_of(source, table)
@@ -66,7 +66,7 @@ def plot(figure: str, source: Path, table: Path | None, output: Path, app: str |
 def evaluation_of(source: Path, table: Path | None) -> Evaluation:
     """Return the evaluation of a file, or of a trained model on a table of runs."""
     if source.is_dir():
-        from crossperf.assess import assess
+        from crossperf.evaluation.trained import assess
         from crossperf.model import store
 
         return assess(store.load(source), table)
@@ -75,7 +75,7 @@ def evaluation_of(source: Path, table: Path | None) -> Evaluation:
             f"{source}: no such file or folder, expected an evaluation or a model. 'crossperf evaluate --json' and "
             "'crossperf train' make them."
         )
-    from crossperf import evaluate
+    from crossperf.evaluation import run as evaluate
 
     evaluation = evaluate.read(source)
     if table is not None:

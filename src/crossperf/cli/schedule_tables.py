@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from crossperf import show
+from crossperf.report import terminal as show
 from crossperf.schedule.compare import METRIC
 
 if TYPE_CHECKING:

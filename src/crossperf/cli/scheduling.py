@@ -155,7 +155,7 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
     import polars as pl
 
     from crossperf.model import store
-    from crossperf.predict import predict
+    from crossperf.prediction.answer import predict
     from crossperf.runs.table import from_frame, read
     from crossperf.schedule.tables import from_predictions
 

@@ -195,7 +195,7 @@ def _known(
         raise SettingsError("table: found MODEL without RUNS, expected both: RUNS are what MODEL predicts from.")
     if model_folder is not None and runs is not None:
         from crossperf.model import store
-        from crossperf.predict import predict
+        from crossperf.prediction.answer import predict
 
         answer = predict(store.load(model_folder), runs, relative_to=site.reference)
         for note in answer.notes:

@@ -39,8 +39,8 @@ def runs_check(table: Path, json_file: Path | None) -> int:
 @JSON
 def runs_info(table: Path, json_file: Path | None) -> None:
     """Tell what TABLE holds: applications, platforms, completeness, repeats, noise, missing counters."""
-    from crossperf import show
     from crossperf.files import write_json
+    from crossperf.report import terminal as show
     from crossperf.runs.summary import info
     from crossperf.runs.table import read
 

@@ -12,7 +12,7 @@ import click
 from crossperf.errors import CrossperfError, SettingsError
 
 if TYPE_CHECKING:
-    from crossperf.evaluate import Progress
+    from crossperf.evaluation.run import Progress
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))
 JSON = click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the same facts as JSON.")

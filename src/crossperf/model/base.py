@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
-from crossperf.dataset import Dataset, Split
+from crossperf.dataset.build import Dataset, Split
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]

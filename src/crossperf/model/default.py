@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from crossperf.dataset import Dataset, Split
+from crossperf.dataset.build import Dataset, Split
 from crossperf.errors import MissingDependencyError, SettingsError
 from crossperf.model.base import Floats, Predictor, State, fill_targets
 from crossperf.model.encoding import Encoder

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import crossperf.model as models
-from crossperf.dataset import Dataset
+from crossperf.dataset.build import Dataset
 from crossperf.errors import CrossperfError, ModelFolderError
 from crossperf.files import Folder
 from crossperf.model.base import Predictor, State

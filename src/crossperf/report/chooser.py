@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.figures import FIGURES, Drawn
-from crossperf.figures.cells import held_out
-from crossperf.figures.words import plain, times
+from crossperf.report.figures import FIGURES, Drawn
+from crossperf.report.figures.cells import held_out
+from crossperf.report.figures.words import plain, times
 
 if TYPE_CHECKING:
-    from crossperf.evaluate import Evaluation
-    from crossperf.figures.vector import Vector
+    from crossperf.evaluation.run import Evaluation
+    from crossperf.report.figures.vector import Vector
 
 #: Applications to choose from; of more, those with the most cells.
 MOST_APPS = 200
@@ -37,8 +37,8 @@ class Chooser:
 def chooser(evaluation: Evaluation) -> Chooser:
     """Return Figure 3 with a choice of applications, for an evaluation that it can be drawn of."""
     held = held_out(evaluation)
-    from crossperf.figures import sheet
-    from crossperf.figures.vector import caption, fastest_first, question, vector, vectors
+    from crossperf.report.figures import sheet
+    from crossperf.report.figures.vector import caption, fastest_first, question, vector, vectors
 
     apps, cells_a = held.apps, np.bincount(held.app_n)
     names = [apps[a] for a in np.argsort(-cells_a, kind="stable")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from crossperf.evaluate import Evaluation
-from crossperf.figures import Drawn
+from crossperf.evaluation.run import Evaluation
 from crossperf.files import Folder
+from crossperf.report.figures import Drawn
 from crossperf.report.page import GENERATOR, draw, render
 
 PAGE = "index.html"

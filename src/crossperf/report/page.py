@@ -12,14 +12,15 @@ from importlib import resources
 from pathlib import PurePath
 from typing import Any
 
-from crossperf import __version__, meaning
-from crossperf.dataset import SPLITS
+from crossperf import __version__
+from crossperf.dataset.build import SPLITS
 from crossperf.errors import MissingDependencyError
-from crossperf.evaluate import Evaluation
-from crossperf.figures import FIGURES, Drawn, NothingToDraw, Plot, colours
-from crossperf.figures.words import count
+from crossperf.evaluation.run import Evaluation
+from crossperf.report import sentences as meaning
 from crossperf.report import tables
 from crossperf.report.chooser import chooser
+from crossperf.report.figures import FIGURES, Drawn, NothingToDraw, Plot, colours
+from crossperf.report.figures.words import count
 from crossperf.report.inline import inline
 
 try:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf import metrics
-from crossperf.evaluate import Evaluation
-from crossperf.figures.words import count
-from crossperf.heldout import HeldOut
-from crossperf.meaning import COLUMNS, best
+from crossperf.evaluation import metrics
+from crossperf.evaluation.heldout import HeldOut
+from crossperf.evaluation.run import Evaluation
+from crossperf.report.figures.words import count
+from crossperf.report.sentences import COLUMNS, best
 
 #: Applications in a table; of more, those with the largest errors.
 MOST_APPS = 200

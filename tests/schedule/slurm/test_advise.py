@@ -13,9 +13,9 @@ import pytest
 
 from crossperf.schedule.slurm import setup, table
 from crossperf.schedule.slurm.table import Choice, Row
+from tests.cli.test_cli import Crossperf, assert_one_sentence, crossperf
 from tests.schedule.slurm.cluster import Cluster, until
 from tests.schedule.slurm.conftest import TABLE
-from tests.test_cli import Crossperf, assert_one_sentence, crossperf
 
 pytestmark = pytest.mark.slow
 
@@ -228,9 +228,10 @@ def test_what_a_table_lacks_is_one_sentence_and_nothing_is_written(crossperf: Cr
 
 
 def test_a_model_and_its_runs_make_a_table(crossperf: Crossperf, no_slurm: None) -> None:
-    from crossperf import dataset, model, toy
+    from crossperf import dataset, model
+    from crossperf.datasets import toy
     from crossperf.model.store import Saved, load, save
-    from crossperf.predict import predict
+    from crossperf.prediction.answer import predict
 
     runs = toy.make_table(apps=4, inputs=3, platforms=3, repeats=1, seed=1)
     data = dataset.build(runs)

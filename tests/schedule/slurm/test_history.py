@@ -11,10 +11,10 @@ import pytest
 from crossperf.runs import jsonl
 from crossperf.schedule.slurm import history, setup
 from crossperf.schedule.slurm.history import HistoryError, sacct_lines
+from tests.cli.test_cli import Crossperf, assert_one_sentence, crossperf
 from tests.collect.real import need
 from tests.schedule.slurm.cluster import ACCOUNTING, PROGRAMS, Cluster, until
 from tests.schedule.slurm.conftest import SITE, install, speak_to
-from tests.test_cli import Crossperf, assert_one_sentence, crossperf
 
 __all__ = ["crossperf"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_cli import Crossperf, assert_one_sentence, contents, crossperf
 from tests.schedule.slurm.cluster import Cluster
-from tests.test_cli import Crossperf, assert_one_sentence, contents, crossperf
 
 __all__ = ["crossperf"]
 

@@ -1,0 +1,219 @@
+"""What models said of the cells that were held out from them, beside the truth: what every figure is drawn from."""
+
+# N cells held out, W workloads, P platforms
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossperf.dataset.build import Dataset
+from crossperf.records import looks
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: The level of the ranges that are kept and checked.
+LEVEL = 0.8
+#: Cells whose errors are drawn at a time.
+_AT_ONCE = 256
+#: Digits of a log time in a file: a hundred-thousandth is 0.001 % of a time.
+_DIGITS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What one model said of cells.
+
+    Times are logarithms of time on p over time on the source. The rest is there for a model that tells how sure it
+    is: the range at `LEVEL`, the level of the range that just holds the truth (infinite where none does, NaN on the
+    source), and how odd a run looks (up to 1 is ordinary).
+    """
+
+    predicted_np: Floats
+    low_np: Floats | None = None
+    high_np: Floats | None = None
+    level_needed_np: Floats | None = None
+    odd_n: Floats | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the model tells how sure it is."""
+        return self.odd_n is not None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """How familiar each run looks, as a word; none where the model does not tell."""
+        return tuple(looks(score) for score in self.odd_n.tolist()) if self.odd_n is not None else ()
+
+    def coverage(self, levels: Sequence[float]) -> list[float]:
+        """Return how often the ranges of each level held the truth."""
+        if self.level_needed_np is None:
+            return []
+        needed = self.level_needed_np[~np.isnan(self.level_needed_np)]
+        return [float((needed <= level).mean()) for level in levels]
+
+    @classmethod
+    def by(
+        cls, predictor: Any, features_nf: Floats, log_truth_np: Floats, source_n: Integers, predicted_np: Floats
+    ) -> Said:
+        """Return what a fitted model says of cells: its predictions as they are, and how sure it is if it tells.
+
+        Parameters
+        ----------
+        log_truth_np
+            True log times relative to each cell's source.
+        """
+        if not hasattr(predictor, "forecast"):
+            return cls(predicted_np)
+        parts: list[tuple[Floats, ...]] = []
+        for start in range(0, len(features_nf), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            forecast = predictor.forecast(features_nf[rows])
+            needed_np = forecast.level_needed(log_truth_np[rows], source_n[rows])
+            parts.append((*forecast.between(LEVEL, source_n[rows]), needed_np, forecast.oddness.score_n))
+        return cls(predicted_np, *(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    @classmethod
+    def join(cls, parts: Sequence[Said]) -> Said:
+        """Return the parts of several folds as one."""
+        arrays: dict[str, Any] = {}
+        for name in cls.__dataclass_fields__:
+            values = [getattr(part, name) for part in parts]
+            arrays[name] = None if any(value is None for value in values) else np.concatenate(values)
+        return cls(**arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The cells held out, in the order of their folds, and what each model said of them.
+
+    ``log_time_wp`` is the truth in log seconds, NaN where a workload never ran.
+    """
+
+    platforms: tuple[str, ...]
+    platform_classes: tuple[str, ...]
+    workloads: tuple[tuple[str, str], ...]
+    log_time_wp: Floats
+    workload_n: Integers
+    source_n: Integers
+    fold_n: Integers
+    said: Mapping[str, Said] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.workload_n)
+
+    @property
+    def log_relative_time_np(self) -> Floats:
+        """The truth: log(time on p / time on the source platform) of each cell."""
+        log_time_np = self.log_time_wp[self.workload_n]
+        return np.asarray(log_time_np - np.take_along_axis(log_time_np, self.source_n[:, None], axis=1))
+
+    @property
+    def apps(self) -> tuple[str, ...]:
+        """The applications, by name."""
+        return tuple(sorted({app for app, _ in self.workloads}))
+
+    @property
+    def app_n(self) -> Integers:
+        """The number of each cell's application."""
+        number = {app: i for i, app in enumerate(self.apps)}
+        return np.array([number[app] for app, _ in self.workloads], dtype=np.int64)[self.workload_n]
+
+    @classmethod
+    def of(cls, data: Dataset, rows_by_fold: Sequence[Integers], said: Mapping[str, Sequence[Said]]) -> HeldOut:
+        """Return what was said, fold by fold, of these rows of a dataset."""
+        rows_n = np.concatenate(list(rows_by_fold))
+        there_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
+        return cls(
+            platforms=data.platforms,
+            platform_classes=data.platform_classes,
+            workloads=tuple(data.workloads[w] for w in there_w),
+            log_time_wp=data.log_time_wp[there_w],
+            workload_n=workload_n.astype(np.int64),
+            source_n=data.source_n[rows_n],
+            fold_n=np.repeat(np.arange(len(rows_by_fold)), [len(rows) for rows in rows_by_fold]),
+            said={name: Said.join(parts) for name, parts in said.items()},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cells as JSON's own types: lists by column, a gap as null, logarithms rounded."""
+        return {
+            "platforms": list(self.platforms),
+            "platform_classes": list(self.platform_classes),
+            "workloads": [list(workload) for workload in self.workloads],
+            "log_time_s": _listed(self.log_time_wp),
+            "workload": self.workload_n.tolist(),
+            "source": self.source_n.tolist(),
+            "fold": self.fold_n.tolist(),
+            "said": {
+                name: {
+                    column: _listed(getattr(one, array))
+                    for array, column in _COLUMNS.items()
+                    if getattr(one, array) is not None
+                }
+                for name, one in self.said.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> HeldOut:
+        """Return the cells that `to_json` wrote; what does not fit together is a `ValueError`."""
+        platforms, workloads = tuple(facts["platforms"]), tuple((str(a), str(i)) for a, i in facts["workloads"])
+        numbers = {name: np.array(facts[name], dtype=np.int64) for name in ("workload", "source", "fold")}
+        shape = (len(numbers["workload"]), len(platforms))
+        made = cls(
+            platforms=platforms,
+            platform_classes=tuple(facts["platform_classes"]),
+            workloads=workloads,
+            log_time_wp=_array(facts["log_time_s"], (len(workloads), len(platforms))),
+            workload_n=numbers["workload"],
+            source_n=numbers["source"],
+            fold_n=numbers["fold"],
+            said={
+                name: Said(
+                    **{
+                        array: _array(columns[column], shape[: 1 if array.endswith("_n") else 2])
+                        for array, column in _COLUMNS.items()
+                        if column in columns
+                    }
+                )
+                for name, columns in facts["said"].items()
+            },
+        )
+        columns = ((made.workload_n, len(workloads)), (made.source_n, len(platforms)), (made.fold_n, np.inf))
+        if not all(len(column) == len(made) and ((column >= 0) & (column < end)).all() for column, end in columns):
+            raise ValueError("the columns of the held-out cells do not fit together")
+        return made
+
+
+#: The arrays of `Said`, and what they are called in a file.
+_COLUMNS = {
+    "predicted_np": "log_relative_time",
+    "low_np": "low",
+    "high_np": "high",
+    "level_needed_np": "level_needed",
+    "odd_n": "odd",
+}
+
+
+#: JSON has no infinity: the level that no range reaches is written as this.
+_BEYOND = 9.0
+
+
+def _listed(values: Floats) -> list[Any]:
+    rounded = np.round(np.nan_to_num(values, nan=np.nan, posinf=_BEYOND), _DIGITS)
+    listed = rounded.astype(object)
+    listed[np.isnan(rounded)] = None
+    return list(listed.tolist())
+
+
+def _array(values: Any, shape: tuple[int, ...]) -> Floats:
+    array = np.array(values, dtype=np.float64).reshape(shape) if np.size(values) == 0 else np.array(values, np.float64)
+    if array.shape != shape:
+        raise ValueError(f"found {array.shape} numbers of {shape}")
+    return array

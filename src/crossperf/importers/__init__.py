@@ -1,0 +1,1 @@
+"""Readers of the files that other profilers write: one module a format."""

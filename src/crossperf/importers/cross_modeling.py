@@ -1,0 +1,213 @@
+"""Reads what the seed paper's authors' scripts write: a ``results.json`` a run, and tables made of them.
+
+``results.json`` holds ``machine``, ``app``, ``exec``, ``args``, ``ranks``, ``events``, ``path``, ``modules``,
+``spack_env``, ``exec_path`` and ``duration`` (minutes), then one entry for each HPCToolkit metric.
+``collect-dataset.py`` gathers these as columns of a ``data.csv``; ``combine-datasets.py`` joins the tables of
+all machines under Intel's names. Where one of those names hides another meaning, it is given its own again.
+
+A job that died leaves a ``results.json`` cut short; it becomes a failed run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crossperf.catalog import canonical
+from crossperf.collect.measurement import Measurement
+from crossperf.errors import ProfileFileError, some_of
+from crossperf.importers.tabular import Rejected, header, rows
+from crossperf.runs.rules import as_number, is_missing
+
+RESULTS = "results.json"
+_NEEDED = ("machine", "app", "args", "ranks")
+_DESCRIPTION = ("exec", "events", "path", "modules", "spack_env", "exec_path")
+_REALTIME = "REALTIME (sec)"
+_COUNTERS = {"IO Bytes Read": "io_bytes_read", "IO Bytes Written": "io_bytes_written"}
+#: What ``combine-datasets.py`` keeps under Intel's names on machines that count something else.
+_HIDDEN = {
+    "lassen": {
+        "FP_ARITH:SCALAR_DOUBLE": "PAPI_FP_INS",
+        "ARITH": "PAPI_INT_INS",
+        "PAPI_MEM_WCY": "stalled-cycles-frontend-and-backend",
+    },
+    "corona": {
+        "PAPI_LD_INS": "LS_DISPATCH:LD_DISPATCH",
+        "PAPI_SR_INS": "LS_DISPATCH:STORE_DISPATCH",
+        "PAPI_L1_LDM": "L1-data-and-code-load-misses",
+        "PAPI_MEM_WCY": "stalled-cycles-frontend-and-backend",
+    },
+}
+_CLASSES = {"quartz": "cpu", "ruby": "cpu", "lassen": "gpu", "corona": "gpu"}
+#: What a dead job's standard error says, and the status of such a run.
+_DEATHS = (
+    ("DUE TO TIME LIMIT", "timed out"),
+    ("Segmentation fault", "segmentation fault"),
+    ("Diagnostics::FatalException", "HPCToolkit made no database"),
+)
+
+
+def reads(path: Path) -> bool:
+    """Tell whether a file is a ``results.json`` or a table of them, or a folder holds one."""
+    if path.is_dir():
+        return (path / RESULTS).is_file() and _looks_like_results(path / RESULTS)
+    if path.suffix == ".json":
+        return _looks_like_results(path)
+    return path.suffix == ".csv" and set(_NEEDED) <= set(header(path))
+
+
+def _looks_like_results(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            start = file.read(4096)
+    except (OSError, UnicodeDecodeError):
+        return False
+    return start.lstrip().startswith("{") and all(f'"{name}"' in start for name in ("machine", "app", "args"))
+
+
+def read(path: Path) -> list[Measurement]:
+    """Return one measurement for each run; rows that cannot be read raise together."""
+    measurements, rejected = read_rows(path)
+    if rejected:
+        raise ProfileFileError(" ".join(map(str, rejected)), path=str(path), rejected=rejected)
+    return measurements
+
+
+def read_rows(path: Path) -> tuple[list[Measurement], list[Rejected]]:
+    """Return one measurement for each sound row, and the other rows with their reasons."""
+    if path.is_dir():
+        path = path / RESULTS
+    if path.suffix == ".json":
+        return [_result(path)], []
+    measurements: list[Measurement] = []
+    rejected: list[Rejected] = []
+    for number, row in rows(path):
+        if isinstance(row, str):
+            rejected.append(Rejected(str(path), row, number))
+            continue
+        absent = [name for name in _NEEDED if name not in row]
+        if absent:
+            raise ProfileFileError(
+                f"{path}: found no column {', '.join(absent)}, expected a table of collect-dataset.py or "
+                "combine-datasets.py. Import another table with 'crossperf import table FILE --map MAPPING'.",
+                path=str(path),
+            )
+        try:
+            measurements.append(_measurement(row, {"source_row": number}))
+        except _BadRowError as error:
+            rejected.append(Rejected(str(path), str(error), number))
+    if not measurements and not rejected:
+        raise ProfileFileError(f"{path}: found no row, expected one for each run.", path=str(path))
+    return measurements, rejected
+
+
+class _BadRowError(Exception):
+    """A row cannot be used; the text says why."""
+
+
+def _result(path: Path) -> Measurement:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ProfileFileError(
+            f"{path}: cannot be read ({reason}), expected the results of a run. Check the file.", path=str(path)
+        ) from error
+    death = _death(path.with_name("std.err"))
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError):
+        # The scripts print one key a line, so what came before the job's end can be told.
+        facts = dict(re.findall(r'^\s*"(\w+)": "([^"]*)",?$', text, flags=re.MULTILINE))
+        death = death or "the job ended before its results were complete"
+    if not isinstance(facts, dict) or any(name not in facts for name in ("machine", "app", "args")):
+        raise ProfileFileError(
+            f"{path}: found no machine, app and args, expected the {RESULTS} of a run. Collect the run again.",
+            path=str(path),
+        )
+    try:
+        return _measurement(facts, {"status": death} if death else {})
+    except _BadRowError as error:
+        raise ProfileFileError(f"{path}: {error}", path=str(path)) from error
+
+
+def _death(path: Path) -> str | None:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                for words, status in _DEATHS:
+                    if words in line:
+                        return status
+    except OSError:
+        pass
+    return None
+
+
+def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement:
+    machine = str(row["machine"])
+    hidden = _HIDDEN.get(machine, {})
+    events: dict[str, float | None] = {}
+    counters: dict[str, float | None] = {}
+    problems, filled, renamed = [], [], []
+    for column, cell in row.items():
+        if column in _NEEDED or column in _DESCRIPTION or column in ("duration", _REALTIME):
+            continue
+        name = canonical(column)
+        if name in hidden:
+            renamed.append(f"{name} is {hidden[name]}")
+            name = hidden[name]
+        number = None if is_missing(cell) else as_number(cell)
+        if not is_missing(cell) and (number is None or number - number != 0):
+            problems.append(f"column {column!r}: found {cell!r}, expected a number.")
+        if number == -1:
+            filled.append(column.strip())
+            number = None
+        target, key = (counters, _COUNTERS[name]) if name in _COUNTERS else (events, name)
+        target[key] = number
+    runtime_s, notes = _runtime(row, failed="status" in more)
+    ranks = as_number(row.get("ranks"))
+    if problems:
+        raise _BadRowError(" ".join(problems))
+    if filled:
+        hold, are = ("counter holds", "is") if len(filled) == 1 else ("counters hold", "are")
+        notes.append(f"{len(filled)} {hold} -1, the scripts' mark for absent, and {are} missing: {some_of(filled)}")
+    if renamed:
+        notes.append(f"on {machine} " + "; ".join(renamed))
+    if ranks is None or ranks > 1:
+        which = "of rank 0" if machine == "corona" else "the mean over ranks"
+        notes.append(f"counts are {which}, as the scripts take them, not totals")
+    facts = {
+        "app": row["app"],
+        "input": " ".join(filter(None, [str(row["args"]).strip(), f"ranks={ranks:g}" if ranks else ""])),
+        "platform": machine,
+        "platform_class": _CLASSES.get(machine),
+        "ranks": int(ranks) if ranks is not None and ranks.is_integer() and ranks > 0 else None,
+        "executable": row.get("exec_path") or row.get("exec"),
+        "modules": row.get("modules"),
+        "spack_env": row.get("spack_env"),
+    }
+    known = {name: value for name, value in facts.items() if not is_missing(value)}
+    return Measurement(
+        tool="cross-modeling",
+        events=events,
+        counters=counters,
+        runtime_s=runtime_s,
+        notes=tuple(notes),
+        facts=known | dict(more),
+    )
+
+
+def _runtime(row: Mapping[str, Any], *, failed: bool) -> tuple[float | None, list[str]]:
+    """Return the seconds of a run, and what must be known of them."""
+    measured = as_number(row.get(_REALTIME))
+    if measured is not None and measured > 0:
+        return measured, []
+    minutes = as_number(row.get("duration"))
+    if minutes is not None and minutes > 0:
+        return minutes * 60.0, ["runtime is the job step's duration, start of the profiler included, in whole seconds"]
+    if failed:
+        return None, []
+    raise _BadRowError(f"found neither {_REALTIME!r} nor 'duration' above 0, expected the runtime. Collect it again.")

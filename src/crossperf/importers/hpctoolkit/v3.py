@@ -1,0 +1,231 @@
+"""HPCToolkit 3 databases: ``experiment.xml`` with the call tree, and one ``*.metric-db`` for each thread.
+
+The XML rounds values to six digits, so totals come from the ``metric-db`` files where ``hpcprof-mpi`` was
+told to write them. A ``metric-db`` holds, after 32 bytes of header, one row of doubles for each node of the
+tree; the first row is the root, the whole of a thread.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from pathlib import Path
+from typing import NoReturn
+from xml.parsers import expat
+
+from crossperf.collect.measurement import Measurement
+from crossperf.errors import ProfileFileError, some_of
+from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+
+EXPERIMENT = "experiment.xml"
+#: HPCToolkit 3 wrote 2.0, then 2.2.
+_VERSIONS = ("2.0", "2.2")
+_MAGIC = b"HPCPROF-metricdb__"
+_DB_VERSION = b"00.10"
+_STATISTIC = re.compile(r"(.+):(Sum|Mean|StdDev|CfVar|Min|Max)")
+_FILE_NAME = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.metric-db$")
+#: Six digits are left of a total in the XML.
+_ROUNDING = 1e-5
+_AGAIN = "Copy the database again, or make it anew with hpcprof."
+
+
+def reads(folder: Path) -> bool:
+    """Tell whether a folder holds the call tree of a version 3 database."""
+    path = folder / EXPERIMENT
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b"HPCToolkitExperiment" in file.read(1 << 16)
+
+
+def read(folder: Path) -> Measurement:
+    """Return the execution that a database holds."""
+    experiment = _Experiment(folder / EXPERIMENT)
+    files = sorted(folder.glob("*.metric-db"))
+    if experiment.columns and not files:
+        raise ProfileFileError(
+            f"{folder}: found no *.metric-db file, expected one for each thread, since {EXPERIMENT} refers to them. "
+            f"{_AGAIN}",
+            path=str(folder),
+        )
+    notes = []
+    if experiment.columns:
+        threads = [_thread(path, experiment) for path in files]
+        sums, longest = summed(threads)
+        _compare(folder, experiment.sums, sums, len(files))
+    else:
+        threads = []
+        sums, longest = experiment.sums, experiment.longest
+        notes.append("no *.metric-db files: totals are rounded to six digits, and ranks and threads are not known")
+    return to_measurement(
+        Totals(
+            app=experiment.app,
+            version=f"3 database ({experiment.version})",
+            metrics=list(dict.fromkeys([*sums, *experiment.sums])),
+            sums=sums,
+            longest=longest,
+            threads=threads,
+            notes=notes,
+        )
+    )
+
+
+class _Experiment:
+    """What ``experiment.xml`` tells: metrics, and their values at the root of the call tree.
+
+    The file may be large, so it is read as a stream. Its DTD, which older releases put in front, is passed
+    over; entities of its own are refused.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.version = ""
+        self.app: str | None = None
+        #: Column of a metric-db by name of the metric.
+        self.columns: dict[str, int] = {}
+        self.column_count = 0
+        self.sums: dict[str, float] = {}
+        self.longest: dict[str, float] = {}
+        self._metrics: dict[str, tuple[str, str]] = {}
+        self._open: list[str] = []
+        self._parse()
+        if not self.version:
+            self._fail("no element HPCToolkitExperiment")
+        if not self._metrics and not self.columns:
+            self._fail("no metric")
+
+    def _parse(self) -> None:
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.EntityDeclHandler = self._entity
+        try:
+            with self.path.open("rb") as file:
+                parser.ParseFile(file)
+        except expat.ExpatError as error:
+            self._fail(f"XML that breaks off or is damaged ({error})", error)
+
+    def _fail(self, found: str, cause: Exception | None = None) -> NoReturn:
+        raise ProfileFileError(
+            f"{self.path}: found {found}, expected the whole call tree of an HPCToolkit 3 database. {_AGAIN}",
+            path=str(self.path),
+        ) from cause
+
+    def _entity(self, name: str, *_: object) -> None:
+        self._fail(f"an entity {name!r} of its own")
+
+    def _end(self, _: str) -> None:
+        self._open.pop()
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        parent = self._open[-1] if self._open else None
+        self._open.append(tag)
+        if tag == "HPCToolkitExperiment":
+            self._check_version(attributes.get("version", ""))
+        elif tag == "Header" and parent == "HPCToolkitExperiment":
+            self.app = attributes.get("n") or None
+        elif tag == "Metric" and attributes.get("t") == "inclusive":
+            self._metric(attributes)
+        elif tag == "MetricDB" and attributes.get("t") == "inclusive":
+            self.columns[_plain(attributes.get("n", ""))] = self._whole(attributes, "db-id")
+            self.column_count = self._whole(attributes, "db-num-metrics")
+        elif tag == "M" and parent == "SecCallPathProfileData":
+            self._value(attributes)
+
+    def _check_version(self, version: str) -> None:
+        self.version = version
+        if version not in _VERSIONS:
+            raise ProfileFileError(
+                f"{self.path}: found version {version!r} of the format, expected {' or '.join(_VERSIONS)}. "
+                "crossperf does not know that version; make the database with a released HPCToolkit.",
+                path=str(self.path),
+                version=version,
+            )
+
+    def _metric(self, attributes: dict[str, str]) -> None:
+        name = _plain(attributes.get("n", ""))
+        statistic = _STATISTIC.fullmatch(name)
+        base, kind = (statistic[1], statistic[2]) if statistic else (name, "Sum")
+        self._metrics[attributes.get("i", "")] = (base, kind)
+        if kind == "Sum":
+            self.sums.setdefault(base, 0.0)
+
+    def _value(self, attributes: dict[str, str]) -> None:
+        base, kind = self._metrics.get(attributes.get("n", ""), ("", ""))
+        try:
+            value = float(attributes.get("v", ""))
+        except ValueError as error:
+            self._fail(f"the value {attributes.get('v')!r} of metric {base!r}", error)
+        if not math.isfinite(value):
+            self._fail(f"the value {value} of metric {base!r}")
+        if kind == "Sum":
+            self.sums[base] = value
+        elif kind == "Max":
+            self.longest[base] = value
+
+    def _whole(self, attributes: dict[str, str], name: str) -> int:
+        text = attributes.get(name, "")
+        if not text.isascii() or not text.isdigit() or int(text) > 1 << 16:
+            self._fail(f"{name}={text!r} of a MetricDB")
+        return int(text)
+
+
+def _plain(name: str) -> str:
+    """Return a metric's name without the mark of inclusive values."""
+    return name.removesuffix("(I)").rstrip()
+
+
+def _thread(path: Path, experiment: _Experiment) -> Thread:
+    """Return the totals of one thread from the first row of its file."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        data = file.read(32 + 8 * experiment.column_count)
+    header = data[: len(_MAGIC) + 6]
+    if not header.startswith(_MAGIC):
+        _fail_db(path, "a file that does not start with HPCPROF-metricdb")
+    version, order = header[len(_MAGIC) : -1], header[-1:]
+    if version != _DB_VERSION or order not in (b"b", b"l"):
+        raise ProfileFileError(
+            f"{path}: found version {(version + order).decode('ascii', 'replace')!r} of the format, expected '00.10b'. "
+            "crossperf does not know that version; make the database with a released HPCToolkit 3.",
+            path=str(path),
+        )
+    if size < 32:
+        _fail_db(path, f"a file of {size} bytes, cut short in its header")
+    endian = ">" if order == b"b" else "<"
+    nodes, metrics = struct.unpack_from(f"{endian}II", data, 24)
+    if metrics != experiment.column_count or size != 32 + 8 * nodes * metrics:
+        _fail_db(path, f"{size:,} bytes for {nodes:,} nodes and {metrics:,} metrics")
+    if not nodes:
+        _fail_db(path, "no node")
+    row = struct.unpack_from(f"{endian}{metrics}d", data, 32)
+    if max(experiment.columns.values()) >= metrics or not all(map(math.isfinite, row)):
+        _fail_db(path, "values that are not numbers")
+    found = _FILE_NAME.search(path.name)
+    values = {name: row[column] for name, column in experiment.columns.items()}
+    if found is None:
+        return Thread(values)
+    return Thread(values, int(found[1]), int(found[2]), found[3])
+
+
+def _fail_db(path: Path, found: str) -> NoReturn:
+    raise ProfileFileError(
+        f"{path}: found {found}, expected the whole metrics of one thread of an HPCToolkit 3 database. {_AGAIN}",
+        path=str(path),
+    )
+
+
+def _compare(folder: Path, stored: dict[str, float], sums: dict[str, float], files: int) -> None:
+    """Compare the threads' sums with those in the XML: a thread's file that was lost shows here."""
+    wrong = [
+        f"{name} {sums[name]:g} instead of {value:g}"
+        for name, value in stored.items()
+        if name in sums and not math.isclose(value, sums[name], rel_tol=_ROUNDING, abs_tol=1e-9)
+    ]
+    if wrong:
+        raise ProfileFileError(
+            f"{folder}: found {files} *.metric-db files whose sums differ from {EXPERIMENT} ({some_of(wrong, 3)}), "
+            f"expected the file of every thread. {_AGAIN}",
+            path=str(folder),
+        )

@@ -1,0 +1,121 @@
+"""The figures of an evaluation, by name: each answers one question.
+
+Importing this loads no matplotlib; drawing does. ``FIGURES["order"](evaluation)`` returns a `Drawn`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crossperf.errors import CrossperfError, MissingDependencyError, did_you_mean
+from crossperf.report.figures.drawn import FORMATS, Drawn, Mark, NothingToDraw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from crossperf.evaluation.run import Evaluation
+
+__all__ = ["FIGURES", "FORMATS", "Drawn", "Mark", "NothingToDraw", "Plot", "Plots", "plot_named"]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One figure: what it is called, what it asks, and how to draw it.
+
+    Parameters
+    ----------
+    module
+        Which module of this package draws it, in a function of the figure's name.
+    paper
+        The number of the paper's figure that it is on this data, where it is one.
+    takes
+        What the reader may choose, by keyword: ``app`` (a name of ``evaluation.held_out.apps``) or ``model``
+        (a name of ``evaluation.held_out.said``); ``None`` is the figure's own choice.
+    """
+
+    name: str
+    question: str
+    module: str
+    paper: int | None = None
+    takes: tuple[str, ...] = ()
+
+    def __call__(self, evaluation: Evaluation, *, bare: bool = False, **chosen: str | None) -> Drawn:
+        """Return the figure drawn, or raise `NothingToDraw` where the evaluation lacks what it shows.
+
+        Parameters
+        ----------
+        bare
+            Leave title and caption out of the figure, for a page that sets both itself.
+        """
+        for word in chosen:
+            if word not in self.takes:
+                raise CrossperfError(
+                    f"The figure {self.name!r} takes no {word!r}{did_you_mean(word, self.takes)}, expected "
+                    f"{' or '.join(self.takes) or 'nothing to choose'}. Leave it out."
+                )
+        try:
+            sheet = importlib.import_module("crossperf.report.figures.sheet")
+        except ImportError as error:
+            raise MissingDependencyError("Figures need matplotlib: pip install 'crossperf[report]'") from error
+        draw = getattr(importlib.import_module(f"crossperf.report.figures.{self.module}"), self.name)
+        drawn: Drawn = sheet.draw(self, draw, evaluation, chosen, bare=bare)
+        return drawn
+
+
+_PLOTS = (
+    Plot("distribution", "How much slower is each platform than the fastest?", "distribution", paper=2),
+    Plot("vector", "How fast is an application on each platform?", "vector", paper=3, takes=("app",)),
+    Plot("order", "How often is the whole order of the platforms right?", "order", paper=4),
+    Plot("roc", "Can it tell when the most common order holds?", "order", paper=5),
+    Plot("errors", "Where is the model wrong?", "errors", takes=("model",)),
+    Plot("scatter", "How near are the predictions to what was measured?", "errors", takes=("model",)),
+    Plot("reliability", "Do the ranges hold as often as they say?", "trust"),
+    Plot("familiarity", "Is it wrong more often where a run looks odd?", "trust", takes=("model",)),
+    Plot("space", "Which runs does the model hold for alike?", "space"),
+    Plot("drivers", "Which counters say where a run lies on the map?", "space"),
+    Plot("noise", "How much do repeats of the same run vary?", "table"),
+    Plot("missing", "Which counters are missing, and where?", "table"),
+)
+
+#: Every figure by its name, in the order of the page; command line, page and notebooks all read this.
+FIGURES: dict[str, Plot] = {plot.name: plot for plot in _PLOTS}
+
+
+def plot_named(name: str) -> Plot:
+    """Return a figure by its name."""
+    if name not in FIGURES:
+        raise CrossperfError(
+            f"figure {name!r} is not known{did_you_mean(name, FIGURES)}, expected one of {', '.join(FIGURES)}."
+        )
+    return FIGURES[name]
+
+
+class Plots:
+    """The figures of one evaluation as methods: ``evaluation.plot.order()`` returns a matplotlib figure.
+
+    A notebook shows it; ``figure.savefig("order.pdf")`` saves it. `drawn` returns caption and marks as well.
+    """
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+
+    def drawn(self, name: str, *, bare: bool = False, **chosen: str | None) -> Drawn:
+        """Return a figure by name, with its caption and marks."""
+        return plot_named(name)(self._evaluation, bare=bare, **chosen)
+
+    def __getattr__(self, name: str) -> Callable[..., Figure]:
+        if name not in FIGURES:
+            raise AttributeError(f"no figure {name!r}{did_you_mean(name, FIGURES)}, expected {', '.join(FIGURES)}")
+
+        def method(**chosen: Any) -> Figure:
+            return self.drawn(name, **chosen).figure
+
+        method.__name__ = name
+        method.__doc__ = FIGURES[name].question
+        return method
+
+    def __dir__(self) -> list[str]:
+        return [*FIGURES, "drawn"]

@@ -1,0 +1,91 @@
+"""How much slower each platform is than the fastest, over the workloads (the paper's Figure 2)."""
+
+# W workloads, P platforms
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from crossperf.report.figures import cells
+from crossperf.report.figures.axes import mark_one, named_rows, ratio_axis
+from crossperf.report.figures.colours import INK, Look
+from crossperf.report.figures.drawn import NothingToDraw
+from crossperf.report.figures.sheet import Sheet
+from crossperf.report.figures.words import count, percent, plain, times
+
+if TYPE_CHECKING:
+    from crossperf.evaluation.run import Evaluation
+
+Floats = NDArray[np.float64]
+
+#: Workloads drawn as points; the lines are of all.
+_MOST = 400
+#: So many points of a platform are better held as an image than as shapes.
+_AS_IMAGE = 250
+#: Where the points of a row lie and where its line, in rows: points above, line below.
+_POINTS, _LINE = (-0.32, 0.02), 0.2
+#: Where the numbers beside the rows end, in points from the axes.
+_COLUMNS = (54, 110)
+
+
+def distribution(sheet: Sheet, evaluation: Evaluation) -> None:
+    """Draw the relative times of each platform: every workload as a point, median and middle as a line below."""
+    held = cells.held_out(evaluation)
+    log_time_wp = held.log_time_wp[(~np.isnan(held.log_time_wp)).sum(axis=1) >= 2]
+    if not len(log_time_wp):
+        raise NothingToDraw("No held-out workload ran on two platforms, so there is nothing to compare.")
+    relative_wp = np.exp(log_time_wp - np.nanmin(log_time_wp, axis=1, keepdims=True))
+    measured_p = np.flatnonzero(~np.isnan(relative_wp).all(axis=0))
+    rows_p = measured_p[np.argsort(np.nanmedian(relative_wp[:, measured_p], axis=0), kind="stable")]
+    names = [held.platforms[p] for p in rows_p]
+    axes = sheet.panel(0.85 + len(names) * (0.5 if len(names) <= 10 else 0.4))
+    named_rows(sheet, axes, names)
+    drawn_w = cells.sample(len(relative_wp), _MOST, evaluation.seed)
+    looks = cells.looks(evaluation)
+    for row, (p, name) in enumerate(zip(rows_p, names, strict=True)):
+        _row(sheet, axes, row, relative_wp[:, p], relative_wp[drawn_w, p], looks[name], name)
+    _beside(axes, -0.5, ("median", "fastest"), va="bottom")
+    ratio_axis(axes.xaxis, relative_wp[~np.isnan(relative_wp)], "time relative to the fastest platform")
+    mark_one(axes)
+    sheet.caption = _caption(evaluation, len(relative_wp), len(drawn_w))
+
+
+def _row(sheet: Sheet, axes: Axes, row: int, relative_w: Floats, drawn_w: Floats, look: Look, name: str) -> None:
+    """Draw one platform: points above, 5th to 95th percentile, quartiles and median below, two numbers beside."""
+    relative_w, drawn_w = relative_w[~np.isnan(relative_w)], drawn_w[~np.isnan(drawn_w)]
+    height_w = row + np.random.default_rng(row).uniform(*_POINTS, len(drawn_w))
+    as_image = len(drawn_w) > _AS_IMAGE
+    axes.scatter(drawn_w, height_w, s=9, color=look.colour, alpha=0.6, linewidths=0, rasterized=as_image)
+    low, first, middle, third, high = np.quantile(relative_w, [0.05, 0.25, 0.5, 0.75, 0.95])
+    fastest = float((relative_w == 1.0).mean())
+    axes.plot([low, high], [row + _LINE] * 2, color=look.colour, linewidth=1.4)
+    axes.plot([first, third], [row + _LINE] * 2, color=look.colour, linewidth=5, solid_capstyle="butt")
+    axes.plot([middle], [row + _LINE], marker=look.shape, markersize=8, color=look.colour, markeredgecolor=INK)
+    _beside(axes, row, (times(middle), percent(fastest)))
+    sheet.box(
+        axes,
+        (float(low), float(high)),
+        (row - 0.4, row + 0.4),
+        f"{plain(name)}: median {times(middle)}, middle half {times(first)} to {times(third)}, fastest for "
+        f"{percent(fastest)} of {count(len(relative_w), 'workload')}",
+    )
+
+
+def _beside(axes: Axes, row: float, texts: tuple[str, str], va: str = "center") -> None:
+    """Write two columns to the right of the axes, their right ends under one another."""
+    for place, text in zip(_COLUMNS, texts, strict=True):
+        beside = axes.annotate(text, (1, row), (place, 0), axes.get_yaxis_transform(), "offset points")
+        beside.set(ha="right", va=va, fontsize=10)
+
+
+def _caption(evaluation: Evaluation, workloads: int, drawn: int) -> str:
+    points = "Each point is a workload" if drawn == workloads else f"Points: a random {drawn:,} workloads"
+    return (
+        f"{cells.those(evaluation, workloads, 'workload')}. {points}; the mark is the median of all, the thick line "
+        "the middle half, the thin line the 5th to the 95th percentile. Fastest: the share of a platform's workloads "
+        "that it runs fastest."
+    )

@@ -1,0 +1,87 @@
+"""A figure as it comes back: drawn, with its title, its caption, and what a pointer can rest on."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossperf.errors import CrossperfError
+from crossperf.files import whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What a figure can be saved as, by the end of the file's name.
+FORMATS = ("svg", "png", "pdf")
+#: Dots per inch of a PNG, and of the points that an SVG or a PDF holds as an image: a 7.5 inch figure is 1,200 wide.
+DPI = 160
+
+
+class NothingToDraw(CrossperfError):  # noqa: N818 - it is no error: the page shows its sentence in the figure's place
+    """An evaluation does not hold what a figure shows; the sentence says what is missing and what would bring it."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something in a figure that a pointer can rest on.
+
+    ``x`` and ``y`` are the centre as a share of the figure's width and height, y from the top. A mark with a width
+    and a height is a rectangle (a bar, a cell of a heat map), one without is a point.
+    """
+
+    x: float
+    y: float
+    text: str
+    width: float = 0.0
+    height: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure with the question it answers, its caption with the counts, and its marks."""
+
+    figure: Figure
+    caption: str
+    marks: tuple[Mark, ...] = ()
+    title: str = ""
+    #: The figure's name; keeps what it defines in an SVG apart from what another figure on the same page defines.
+    name: str = ""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        width, height = self.figure.get_size_inches()
+        return float(width), float(height)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the figure as SVG, PNG or PDF, by the path's suffix; the file appears whole or not at all."""
+        target = Path(path)
+        kind = target.suffix.removeprefix(".").lower()
+        if kind not in FORMATS:
+            raise CrossperfError(
+                f"{target}: found {f'the suffix {target.suffix!r}' if kind else 'no suffix'}, expected "
+                f".{', .'.join(FORMATS)}, which says what the figure is saved as. Choose another name.",
+                path=str(target),
+            )
+        with whole(target) as part:
+            part.write_bytes(self.as_bytes(kind))
+
+    def as_bytes(self, kind: str) -> bytes:
+        """Return the figure in one of `FORMATS`, the same bytes each time."""
+        from crossperf.report.figures.style import saving
+
+        into = io.BytesIO()
+        with saving(self.name):
+            self.figure.savefig(into, format=kind, dpi=DPI, metadata=self._metadata(kind))
+        return into.getvalue()
+
+    def _metadata(self, kind: str) -> dict[str, Any]:
+        """Title and caption travel inside the file; the date does not, so that the same figure is the same file."""
+        if kind == "svg":
+            return {"Title": self.title, "Description": self.caption, "Date": None}
+        if kind == "png":
+            return {"Title": self.title, "Description": self.caption}
+        return {"Title": self.title, "Subject": self.caption, "CreationDate": None}

@@ -1,0 +1,125 @@
+"""Numbers and names as a figure writes them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crossperf.report.figures.sheet import Sheet
+
+
+def times(factor: float) -> str:
+    """Return a ratio in three digits.
+
+    >>> times(1.0), times(1.314), times(23.04), times(1840.2), times(2.5e7)
+    ('1.00x', '1.31x', '23.0x', '1,840x', '2.5e7x')
+    """
+    if factor >= 99.95:
+        return f"{number(float(f'{factor:.3g}'))}x"
+    return f"{factor:.1f}x" if factor >= 9.995 else f"{factor:.2f}x"
+
+
+def number(value: float) -> str:
+    """Return a number written out, or with a power of ten where that would be long.
+
+    >>> number(1.5), number(1000.0), number(3e12)
+    ('1.5', '1,000', '3e12')
+    """
+    if value < 1e6:
+        return f"{value:,.6g}"
+    power = math.floor(math.log10(value))
+    return f"{value / 10**power:.3g}e{power}"
+
+
+def percent(share: float) -> str:
+    """Return a share, with a decimal where it would otherwise read as none or all.
+
+    >>> percent(0.357), percent(0.004), percent(1.0), percent(0.9996)
+    ('36%', '0.4%', '100%', '99.9%')
+    """
+    if 0 < share < 0.01 or 0.99 < share < 1:
+        return f"{min(max(share, 0.001), 0.999):.1%}"
+    return f"{share:.0%}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> count(1, "cell"), count(1240, "cell")
+    ('1 cell', '1,240 cells')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def left_out(number: int, noun: str, which: str = "") -> str:
+    """Return a sentence that says how many things a figure leaves out; empty where it shows all.
+
+    >>> left_out(1, "application", "with smaller errors"), left_out(0, "model")
+    (' 1 application with smaller errors left out.', '')
+    """
+    return f" {' '.join(filter(None, [count(number, noun), which]))} left out." if number > 0 else ""
+
+
+def plain(name: str) -> str:
+    r"""Return a name on one line, without what no font and no XML can show.
+
+    >>> plain("lulesh\n \x00 30")
+    'lulesh 30'
+    """
+    kept = (" " if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") else letter for letter in name)
+    return " ".join("".join(kept).split())
+
+
+def fitted(sheet: Sheet, name: str, room: float, size: float) -> str:
+    """Return a name that runs no wider than so many inches: its middle gives way to an ellipsis."""
+    name = plain(name)
+    kept = len(name)
+    while kept > 3 and sheet.width_of(_shortened(name, kept), size) > room:
+        kept -= max(1, kept // 20)
+    return _shortened(name, kept)
+
+
+def fitted_apart(sheet: Sheet, names: Iterable[str], room: float, size: float) -> list[str]:
+    """Return names that fit and can be told apart: what all have in common goes first where it must."""
+    whole = [plain(name) for name in names]
+    labels = [fitted(sheet, name, room, size) for name in whole]
+    for own in (_without_common(whole, tail=False), _without_common(whole, tail=True)):
+        if len(set(labels)) == len(set(whole)):
+            break
+        labels = [fitted(sheet, name, room, size) for name in own]
+    # Names that differ in what cannot be shown, or all over, are numbered.
+    twice = len(set(labels)) < len(labels)
+    return [f"{label} ({i})" for i, label in enumerate(labels, start=1)] if twice else labels
+
+
+def _without_common(names: list[str], *, tail: bool) -> list[str]:
+    """Return names without the head that all share, and without the tail.
+
+    >>> _without_common(["node-10-fast", "node-20-fast"], tail=True)
+    ['…10…', '…20…']
+    """
+    head = _alike(names)
+    end = _alike([name[head:][::-1] for name in names]) if tail else 0
+    while head and any(name[head - 1].isdigit() for name in names):  # a number stays whole
+        head -= 1
+    while end and any(name[len(name) - end].isdigit() for name in names):
+        end -= 1
+    return [f"{'…' * (head > 0)}{name[head : len(name) - end]}{'…' * (end > 0)}" for name in names]
+
+
+def _alike(names: list[str]) -> int:
+    """Return how many letters at the head all names share."""
+    differ = (i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1)
+    return next(differ, min(map(len, names), default=0))
+
+
+def _shortened(name: str, kept: int) -> str:
+    """Return a name with so many of its letters, those at both ends.
+
+    >>> _shortened("abcdefgh", 4), _shortened("abc", 3)
+    ('ab…gh', 'abc')
+    """
+    return name if kept >= len(name) else f"{name[: (kept + 1) // 2]}…{name[len(name) - kept // 2 :]}"

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+
+from crossperf.report.figures import FIGURES
+from tests.report.figures.evaluations import by_chance, by_hand
+
+TWO_APPS = by_hand(
+    [[1.0, 2.0, 8.0], [1.0, 4.0, 8.0], [2.0, 6.0, 1.0], [3.0, 3.0, 1.0]],
+    {"m": [[1.0, 3.0, 9.0], [1.0, 3.0, 9.0], [1.0, 5.0, 0.5], [1.0, 1.0, 1.0]]},
+    apps=["amg", "amg", "lulesh", "one"],
+)
+
+
+def at(axes: object, gid: str) -> list[float]:
+    (line,) = [line for line in axes.lines if line.get_gid() == gid]  # type: ignore[attr-defined]
+    return [float(x) for x in line.get_xdata()]
+
+
+def test_measured_and_predicted_medians_are_those_worked_out_by_hand() -> None:
+    drawn = FIGURES["vector"](TWO_APPS)
+    axes = drawn.figure.axes[0]
+    assert drawn.title == "How fast is amg on each platform?"  # the application with the most cells
+    np.testing.assert_allclose([at(axes, f"dot-{row}-0") for row in range(3)], [[1.0], [3.0], [8.0]])
+    np.testing.assert_allclose([at(axes, f"dot-{row}-1") for row in range(3)], [[1.0], [3.0], [9.0]])
+    np.testing.assert_allclose(at(axes, "line-1-0"), [2.5, 3.5])
+    assert "amg: 2 held-out inputs" in drawn.caption and "from 2 cells" in drawn.caption
+
+
+def test_an_application_that_is_chosen_is_relative_to_its_own_fastest_platform() -> None:
+    axes = FIGURES["vector"](TWO_APPS, app="lulesh").figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["p2", "p0", "p1"]
+    np.testing.assert_allclose([at(axes, f"dot-{row}-0") for row in range(3)], [[1.0], [2.0], [6.0]])
+    np.testing.assert_allclose([at(axes, f"dot-{row}-1") for row in range(3)], [[1.0], [2.0], [10.0]])
+
+
+def test_of_applications_with_equally_many_cells_the_first_by_name_is_shown() -> None:
+    assert "How fast is aa" in FIGURES["vector"](by_chance(["b", "aa", "c"], ["p", "q"])).title
+
+
+def test_more_models_than_fit_are_left_out_and_counted() -> None:
+    drawn = FIGURES["vector"](by_chance(["a"], ["p", "q"], models=[f"m{i}" for i in range(6)]))
+    assert drawn.caption.endswith("2 further models left out.")
+    assert len(drawn.marks) == 2 * (1 + 4)
+
+
+def test_marks_lie_on_the_medians() -> None:
+    drawn = FIGURES["vector"](TWO_APPS, app="lulesh")
+    width, height = drawn.figure.get_size_inches() * drawn.figure.dpi
+    (mark,) = [mark for mark in drawn.marks if mark.text.startswith("p1, measured")]
+    (dot,) = [line for line in drawn.figure.axes[0].lines if line.get_gid() == "dot-2-0"]
+    x, y = drawn.figure.axes[0].transData.transform(dot.get_xydata())[0]
+    np.testing.assert_allclose([mark.x * width, (1 - mark.y) * height], [x, y])
