@@ -1,31 +1,45 @@
-"""Runs paired across platforms: named features, relative times, groups and folds."""
+"""Pairs runs across platforms into named features, relative times, groups and folds."""
 
-from crossperf.dataset.build import (
-    RUNTIME,
-    SPLITS,
-    Cells,
-    Dataset,
-    Fold,
-    Split,
-    build,
-    combine,
-    encode,
-    feature_names,
-    folds,
-    open_table,
-)
+from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crossperf.dataset.cells import SPLITS, Cells, Split
+    from crossperf.dataset.facts import TableFacts
+    from crossperf.dataset.features import Columns, Features
+    from crossperf.dataset.pairing import Dataset, build
+    from crossperf.dataset.splits import Fold, folds
+
+#: Where each name lives; scikit-learn and Polars are loaded with the part that needs them.
+_PLACES = {
+    "SPLITS": "cells",
+    "Cells": "cells",
+    "Columns": "features",
+    "Dataset": "pairing",
+    "Features": "features",
+    "Fold": "splits",
+    "Split": "cells",
+    "TableFacts": "facts",
+    "build": "pairing",
+    "folds": "splits",
+}
 __all__ = [
-    "RUNTIME",
     "SPLITS",
     "Cells",
+    "Columns",
     "Dataset",
+    "Features",
     "Fold",
     "Split",
+    "TableFacts",
     "build",
-    "combine",
-    "encode",
-    "feature_names",
     "folds",
-    "open_table",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(importlib.import_module(f"crossperf.dataset.{_PLACES[name]}"), name)
+    raise AttributeError(f"module 'crossperf.dataset' has no attribute {name!r}")

@@ -7,54 +7,56 @@
 from __future__ import annotations
 
 import importlib
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from crossperf.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
-    from crossperf.model.adapted import Adapted
     from crossperf.model.base import Predictor
     from crossperf.model.default import Crossperf
     from crossperf.model.networks import Dnn, VaeDnn
     from crossperf.model.optional import CatBoost, LightGBM, RealMLP, TabM
     from crossperf.model.peers import ExtraTrees, Median, RandomForest, Ridge, XGBoost
-    from crossperf.model.store import Saved, load, save
+    from crossperf.model.store import load, save
+    from crossperf.model.trained import TrainedModel, train
+    from crossperf.model.wrapped import Wrapped
 
 #: Where each model lives, by its name on the command line. Nothing is imported before it is asked for.
-MODELS: dict[str, tuple[str, str]] = {
-    "crossperf": ("default", "Crossperf"),
-    "vae-dnn": ("networks", "VaeDnn"),
-    "dnn": ("networks", "Dnn"),
-    "random-forest": ("peers", "RandomForest"),
-    "extra-trees": ("peers", "ExtraTrees"),
-    "xgboost": ("peers", "XGBoost"),
-    "lightgbm": ("optional", "LightGBM"),
-    "catboost": ("optional", "CatBoost"),
-    "tabm": ("optional", "TabM"),
-    "realmlp": ("optional", "RealMLP"),
-    "ridge": ("peers", "Ridge"),
-    "median": ("peers", "Median"),
+MODELS: dict[str, str] = {
+    "crossperf": "default.Crossperf",
+    "vae-dnn": "networks.VaeDnn",
+    "dnn": "networks.Dnn",
+    "random-forest": "peers.RandomForest",
+    "extra-trees": "peers.ExtraTrees",
+    "xgboost": "peers.XGBoost",
+    "lightgbm": "optional.LightGBM",
+    "catboost": "optional.CatBoost",
+    "tabm": "optional.TabM",
+    "realmlp": "optional.RealMLP",
+    "ridge": "peers.Ridge",
+    "median": "peers.Median",
 }
 DEFAULT = "crossperf"
+#: Installed packages add models of their own under this group of entry points.
+ENTRY_POINTS = "crossperf.models"
 
 #: The package behind each optional peer; 'crossperf[more-peers]' brings them all.
 PACKAGES = {"lightgbm": "lightgbm", "catboost": "catboost", "tabm": "pytabkit", "realmlp": "pytabkit"}
 
-#: Models that are made from a trained one, and so are saved and loaded but not trained.
-DERIVED: dict[str, tuple[str, str]] = {"adapted": ("adapted", "Adapted")}
-
-_PLACES = {class_name: module for module, class_name in (MODELS | DERIVED).values()} | {
-    "Predictor": "base",
-    "Saved": "store",
-    "load": "store",
-    "save": "store",
+_PLACES = {place.partition(".")[2]: place for place in MODELS.values()} | {
+    "Predictor": "base.Predictor",
+    "TrainedModel": "trained.TrainedModel",
+    "Wrapped": "wrapped.Wrapped",
+    "load": "store.load",
+    "save": "store.save",
+    "train": "trained.train",
 }
 __all__ = [
     "DEFAULT",
-    "DERIVED",
+    "ENTRY_POINTS",
     "MODELS",
     "PACKAGES",
-    "Adapted",
     "CatBoost",
     "Crossperf",
     "Dnn",
@@ -65,25 +67,30 @@ __all__ = [
     "RandomForest",
     "RealMLP",
     "Ridge",
-    "Saved",
     "TabM",
+    "TrainedModel",
     "VaeDnn",
+    "Wrapped",
     "XGBoost",
     "load",
     "make",
     "save",
+    "train",
 ]
 
 
 def make(name: str, **settings: Any) -> Predictor:
-    """Return a new, untrained model by its name; settings that it does not have are refused by name."""
-    if name not in MODELS | DERIVED:
-        raise SettingsError(
-            f"Found the model {name!r}{did_you_mean(name, MODELS)}, expected one of {', '.join(MODELS)}.",
-            model=name,
-        )
-    module, class_name = (MODELS | DERIVED)[name]
-    kind = getattr(importlib.import_module(f"crossperf.model.{module}"), class_name)
+    """Return a new, untrained model by its name; settings that it does not have are refused by name.
+
+    Parameters
+    ----------
+    name
+        One of `MODELS`, or a model that an installed package offers under the entry points ``crossperf.models``: a
+        class or a function without arguments that returns an object with ``fit`` and ``predict``.
+    """
+    if name not in MODELS:
+        return _installed(name, settings)
+    kind = _class_of(MODELS[name])
     known = kind._get_param_names()
     for setting in settings:
         if setting not in known:
@@ -96,7 +103,25 @@ def make(name: str, **settings: Any) -> Predictor:
     return model
 
 
+def _class_of(place: str) -> Any:
+    module, _, name = place.partition(".")
+    return getattr(importlib.import_module(f"crossperf.model.{module}"), name)
+
+
+def _installed(name: str, settings: dict[str, Any]) -> Predictor:
+    """Return a model of an installed package; a name that nobody offers is refused."""
+    offered = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if name not in offered:
+        known = [*MODELS, *offered]
+        raise SettingsError(
+            f"Found the model {name!r}{did_you_mean(name, known)}, expected one of {', '.join(known)}.", model=name
+        )
+    from crossperf.model.wrapped import as_predictor
+
+    return as_predictor(offered[name].load()(**settings))
+
+
 def __getattr__(name: str) -> Any:
     if name in _PLACES:
-        return getattr(importlib.import_module(f"crossperf.model.{_PLACES[name]}"), name)
+        return _class_of(_PLACES[name])
     raise AttributeError(f"module 'crossperf.model' has no attribute {name!r}")

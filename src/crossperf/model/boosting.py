@@ -1,6 +1,6 @@
 """Boosted trees, one ensemble a platform, with settings chosen on whole groups of the training cells."""
 
-# N cells, F features, P platforms, G groups held back
+# N cells, F features, P platforms, G groups held out
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.model.base import Floats, Predictor
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.features import Features
+from crossperf.model.base import Groups, Predictor
+from crossperf.model.fitted.boosters import Boosters
+from crossperf.model.fitted.limits import Limits
+from crossperf.model.fitted.protocols import Part
 
-Groups = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Settings = dict[str, float]
 
-#: Groups are dealt into so many parts, and each trial holds back another one: a quarter of the groups.
+#: Groups are dealt into this number of parts, and each trial holds out another one: a quarter of the groups.
 PARTS = 4
 #: The shares of a candidate's rounds after which it is scored.
 SHARES = (0.25, 0.5, 0.75, 1.0)
-#: With fewer groups than this, what is held back says too little to choose by.
+#: With fewer groups than this, what is held out says too little to choose by.
 FEWEST_GROUPS = 8
 #: How far ahead a candidate has to be: over a dozen are tried, so one standard error is soon passed by luck.
 STANDARD_ERRORS = 2.0
-#: Choosing looks at so many cells at most (whole groups), so that it costs about as much as the fit itself.
+#: Choosing looks at this many cells at most (whole groups), so that it costs about as much as the fit itself.
 MOST_CELLS = 4000
 
 
@@ -47,18 +49,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trial:
-    """What one candidate is tried on: cells to learn from, and whole groups held back, for a pair of platforms."""
+    """What one candidate is tried on: cells to learn from, and whole groups held out, for a pair of platforms."""
 
     platforms: tuple[int, ...]
     learned: tuple[Rows, ...]
     held_features_nf: Floats
     #: The logarithm of the time on the first of the pair over that on the second.
     held_difference_n: Floats
-    held_group_n: Groups
+    held_group_n: Integers
 
 
 class Tried(NamedTuple):
-    """Settings, a number of rounds, and what each group held back adds to their mean squared error."""
+    """Settings, a number of rounds, and what each group held out adds to their mean squared error."""
 
     settings: Settings
     rounds: int
@@ -69,32 +71,38 @@ class Boosted(Predictor):
     """What the libraries of boosted trees share; a workload that never ran on a platform is left out there.
 
     With ``tune``, settings and rounds are chosen before the fit, on training cells alone: a quarter of the
-    groups is held back, each candidate learns two platforms from the others, and what counts is the squared
+    groups is held out, each candidate learns two platforms from the others, and what counts is the squared
     error of the log time on one platform over that on the other. Candidates take the place of the settings
     given only where they are ahead by more than two standard errors of the difference over groups. Then all
     cells are learned from. ``n_estimators`` bounds the rounds (a flat, cheap tree may take twice as many).
     """
 
+    #: How boosters of this library are kept and asked.
+    library: ClassVar[type[Boosters]]
     #: The settings that a candidate may change.
     tunable: ClassVar[tuple[str, ...]]
     #: What is tried beside the settings given.
     candidates: ClassVar[tuple[Candidate, ...]]
 
-    n_estimators: int
-    tune: bool
-    seed: int
+    def __init__(
+        self, n_estimators: int, learning_rate: float, n_jobs: int | None = None, seed: int = 0, tune: bool = True
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.n_jobs = n_jobs
+        self.seed = seed
+        self.tune = tune
 
-    def _fit(self, features_nf: Floats, target_np: Floats, groups_n: Groups, cpu_n: Mask) -> None:
+    def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
+        features_nf = features.values_nf
         settings, rounds = {name: getattr(self, name) for name in self.tunable}, self.n_estimators
         self.fit_summary_: dict[str, Any] = {"tuned": False}
-        trials = list(trials_of(features_nf, target_np, groups_n, self.seed)) if self.tune else []
+        trials = list(trials_of(features_nf, target_np, groups.workload_n, self.seed)) if self.tune else []
         if trials:
             settings, rounds = self._choose(settings, trials)
         self.fit_summary_ |= {"settings": settings, "rounds": rounds}
-        self.boosters_ = [self._train(settings, rounds, _known(features_nf, target_n)) for target_n in target_np.T]
-
-    def _predict(self, features_nf: Floats) -> Floats:
-        return np.stack([self._answer(booster, features_nf) for booster in self.boosters_], axis=1)
+        rows_of_platforms = (_known(features_nf, target_n) for target_n in target_np.T)
+        return self.library.of([self._train(settings, rounds, rows) for rows in rows_of_platforms])
 
     def _choose(self, given: Settings, trials: list[Trial]) -> tuple[Settings, int]:
         """Return the settings and the number of rounds to fit with."""
@@ -102,13 +110,13 @@ class Boosted(Predictor):
         as_given = tried[-1]
         for candidate in self.candidates:
             tried += self._try(Candidate(given | candidate.settings, candidate.rounds), trials)
-        ahead = [one for one in tried if _is_ahead(one.error_g, as_given.error_g)]
+        ahead = [trial for trial in tried if _is_ahead(trial.error_g, as_given.error_g)]
         best = min([as_given, *ahead], key=_rmse)
         self.fit_summary_ = {
             "tuned": True,
             "platforms": [trial.platforms for trial in trials],
-            "groups_held_back": [len(np.unique(trial.held_group_n)) for trial in trials],
-            "tried": [{**one.settings, "rounds": one.rounds, "rmse": _rmse(one)} for one in tried],
+            "groups_held_out": [len(np.unique(trial.held_group_n)) for trial in trials],
+            "tried": [{**trial.settings, "rounds": trial.rounds, "rmse": _rmse(trial)} for trial in tried],
         }
         return best.settings, best.rounds
 
@@ -121,7 +129,9 @@ class Boosted(Predictor):
             yield Tried(candidate.settings, rounds, np.concatenate(errors))
 
     def _error(self, trial: Trial, boosters: list[Any], rounds: int) -> Floats:
-        first_n, *second_n = (self._answer(booster, trial.held_features_nf, rounds) for booster in boosters)
+        first_n, *second_n = (
+            self.library.answer(booster, trial.held_features_nf, rounds, self.n_jobs) for booster in boosters
+        )
         error_n = np.square(first_n - sum(second_n) - trial.held_difference_n)
         groups, number_n = np.unique(trial.held_group_n, return_inverse=True)
         return np.asarray(np.bincount(number_n, error_n) * len(groups) / len(error_n))
@@ -133,14 +143,10 @@ class Boosted(Predictor):
 
     @abstractmethod
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
-        """Return a booster of so many rounds."""
-
-    @abstractmethod
-    def _answer(self, booster: Any, features_nf: Floats, rounds: int | None = None) -> Floats:
-        """Return what a booster answers, after its first rounds or after all of them."""
+        """Return a booster of a number of rounds."""
 
 
-def deal(groups_n: Groups, parts: int, seed: int) -> Groups:
+def deal(groups_n: Integers, parts: int, seed: int) -> Integers:
     """Return the part of each cell: groups stay whole, and are dealt by the seed.
 
     >>> deal(np.array([7, 7, 8, 8, 9, 9]), parts=3, seed=0)
@@ -151,10 +157,10 @@ def deal(groups_n: Groups, parts: int, seed: int) -> Groups:
     return np.asarray(place_of_group[number_n] % parts)
 
 
-def trials_of(features_nf: Floats, target_np: Floats, groups_n: Groups, seed: int) -> Iterator[Trial]:
+def trials_of(features_nf: Floats, target_np: Floats, groups_n: Integers, seed: int) -> Iterator[Trial]:
     """Yield what to choose settings on; nothing where there are too few groups.
 
-    One pair of platforms drawn by the seed for every six, two pairs at most; each holds back another part of
+    One pair of platforms drawn by the seed for every six, two pairs at most; each holds out another part of
     the groups, and of those the cells that ran on both. A single platform stands alone.
     """
     cells_n = _some_groups(groups_n, seed)
@@ -177,7 +183,7 @@ def _known(features_nf: Floats, target_n: Floats) -> Rows:
     return Rows(features_nf[known_n], target_n[known_n])
 
 
-def _some_groups(groups_n: Groups, seed: int) -> Groups:
+def _some_groups(groups_n: Integers, seed: int) -> Integers:
     """Return the cells of as many whole groups, drawn by the seed, as hold `MOST_CELLS`; one at least."""
     groups, number_n, count = np.unique(groups_n, return_inverse=True, return_counts=True)
     order = np.random.default_rng(seed).permutation(len(groups))

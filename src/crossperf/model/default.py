@@ -1,53 +1,84 @@
-"""The default model: trees, a Gaussian process and small networks, blended by how familiar a run looks.
+"""The default model learns: trees, a Gaussian process and small networks, weighted by their out-of-fold errors.
 
 Each predicts the *contrast* of a cell, its log time on every platform less their mean: the same for every source,
 and all that a relative time depends on. The members differ in where they err: networks are ahead on inputs of known
 applications, trees and the process on applications never seen.
 
 Every network is blind to a fold of its own: most to some applications, the rest to some workloads (the process is so
-in closed form, and a few trees are grown for it). What they say about what they have not seen sets the weights, and
-calibrates the ranges.
+in closed form, and a few trees are grown for it). These out-of-fold predictions set the weights of the blend
+(`fitted.blend`, stacking after Wolpert 1992 with two weights each) and calibrate the intervals (`fitted.intervals`).
 """
 
-# N cells, F features, E features and their rates, P platforms, M members, R two ways of holding out, D signs
+# N cells, F features, E features and their rates, P platforms, M members, R two ways of holding out, D indicators
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.utils.validation import check_is_fitted
 
-from crossperf.dataset.build import Dataset, Split
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.dataset.cells import Split
+from crossperf.dataset.features import Features
+from crossperf.dataset.pairing import Dataset
 from crossperf.errors import MissingDependencyError, SettingsError
-from crossperf.model.base import Floats, Predictor, State, fill_targets
-from crossperf.model.encoding import Encoder
-from crossperf.model.forest import Forest
-from crossperf.model.ranges import Forecast, Ranges
+from crossperf.model.base import Groups, Predictor
+from crossperf.model.fitted.blend import Blend, Patterns, Weighting, difficulty
+from crossperf.model.fitted.encoding import Encoder
+from crossperf.model.fitted.forest import Forest
+from crossperf.model.fitted.intervals import Intervals
+from crossperf.model.fitted.limits import Limits, contrast, fill_targets
+from crossperf.model.fitted.protocols import Part
 
 try:
-    from crossperf.model.ensemble import Ensemble, Plan
-    from crossperf.model.familiarity import Familiarity, distinct
-    from crossperf.model.kernel import Kernel
+    from crossperf.model.learn.ensemble import Plan, fit_ensemble
+    from crossperf.model.learn.novelty import fit_novelty
+    from crossperf.model.learn.process import fit_process
 except ImportError as error:
-    raise MissingDependencyError("The model 'crossperf' needs PyTorch: pip install 'crossperf[torch]'") from error
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+    raise MissingDependencyError("Training 'crossperf' needs PyTorch: pip install 'crossperf[torch]'") from error
 
 #: Members that are blind to whole applications; the others are blind to workloads of applications they know.
 _APP_MEMBERS = 6
-#: Weights of networks, trees and process, near what is known and far from it, where all erred alike on what they were
-#: blind to; one that erred more counts for less, by this power of the ratio. Blind, the process is whole, the trees are
-#: few and a network is alone: the more is missing there, the more it weighs to begin with.
+#: Weights of networks, trees and process, near what is known and far from it, before their out-of-fold errors count;
+#: a member that erred more counts for less, by this power of the ratio. Out of fold, the process is whole, the trees
+#: are few and a network is alone: the more a member lacks there, the larger its weight to begin with.
 _NEAR, _FAR, _POWER = np.array([3.0, 1.5, 1.0]), np.array([2.0, 2.0, 1.0]), 4.0
 #: Trees that are blind to a fold, for each member.
 _BLIND_TREES = 12
 _BACKGROUND_EACH, _BACKGROUND_ALL = 24, 512
-_MOST_PATTERNS = 64
-_CHUNK = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """Which member is blind to which cells, by application (r = 0, far) and by workload (r = 1, near)."""
+
+    fold_rn: Integers
+    blind_mn: Mask
+    count_r: tuple[int, int]
+
+    @classmethod
+    def of(cls, groups: Groups, members: int, rng: np.random.Generator) -> _Folds:
+        by_app = min(_APP_MEMBERS, max(members - 2, 1))
+        count_r = (by_app, members - by_app)
+        folds = []
+        for names_n, count in zip((groups.app_n, groups.workload_n), count_r, strict=True):
+            fold_n = _even_folds(names_n, members, rng)
+            # With a single name a member that is blind to it would have nothing to learn from.
+            folds.append(np.where((fold_n < count) & (len(np.unique(fold_n)) > 1), fold_n, -1))
+        blind = [fold_n == np.arange(count)[:, None] for fold_n, count in zip(folds, count_r, strict=True)]
+        return cls(np.stack(folds), np.concatenate(blind), count_r)
+
+    def out_of_fold(self, predicted_mnp: Floats) -> Floats:
+        """Return for each way of holding out the prediction of the member blind to each cell; NaN where none is."""
+        picked_rnp, start = [], 0
+        for count in self.count_r:
+            blind_mn, part_mnp = self.blind_mn[start : start + count], predicted_mnp[start : start + count]
+            picked_np = np.where(blind_mn[:, :, None], part_mnp, 0.0).sum(axis=0)
+            picked_rnp.append(np.where(blind_mn.any(axis=0)[:, None], picked_np, np.nan))
+            start += count
+        return np.stack(picked_rnp)
 
 
 class Crossperf(Predictor):
@@ -62,10 +93,20 @@ class Crossperf(Predictor):
     width, steps
         Units of a hidden layer of a network, and optimizer steps (fewer for short tables, more for long ones).
     latent_dim, vae_steps
-        The latent space that familiarity is judged in, and the steps it is trained for.
+        The latent space that novelty is judged in, and the steps it is trained for.
+
+    Examples
+    --------
+    >>> from crossperf.dataset import build
+    >>> from crossperf.datasets import toy
+    >>> data = build(toy.make_table(apps=3, inputs=2, seed=1))
+    >>> model = Crossperf(trees=8, members=3, width=16, steps=20, vae_steps=20).fit(data.X, data.y)
+    >>> model.predict(data.X).shape
+    (24, 4)
     """
 
     name: ClassVar[str] = "crossperf"
+    needs_names: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -89,320 +130,123 @@ class Crossperf(Predictor):
         self.device = device
         self.seed = seed
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        cpu: ArrayLike | None = None,
-        apps: ArrayLike | None = None,
-        runtime_column: int | None = None,
-    ) -> Self:
-        """Learn from cells.
-
-        Parameters
-        ----------
-        groups, cpu
-            As for every model; here the groups are workloads.
-        apps
-            The application of each cell. ``None``: each group is its own.
-        runtime_column
-            The column with the runtime on the source. The other measured columns are also seen divided by it.
-        """
-        for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
-            if getattr(self, name) < 1:
-                found = f"{self.name}: found {name}={getattr(self, name)!r}, expected 1 or more."
-                raise SettingsError(found, setting=name)
-        self._apps_n = None if apps is None else np.unique(np.asarray(apps), return_inverse=True)[1]
-        self.runtime_column_ = -1 if runtime_column is None else runtime_column
-        return super().fit(X, y, groups=groups, cpu=cpu)
-
-    def learn(self, data: Dataset, split: Split = "workload") -> Self:
-        """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
-        return self.fit(
-            data.features_nf,
-            data.log_relative_time_np,
-            groups=data.workload_n,
-            cpu=data.cpu_n,
-            apps=data.app_n,
-            runtime_column=len(data.counters),
-        )
-
-    def _fit(self, features_nf: Floats, target_np: Floats, groups_n: Integers, cpu_n: Mask) -> None:
-        apps_n = groups_n if self._apps_n is None else self._apps_n
-        del self._apps_n
+    def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
+        self._check_settings()
         all_np = fill_targets(target_np)
-        contrast_np, _ = _contrast(all_np)
-        self.flag_f_ = np.asarray(np.isin(features_nf, (0.0, 1.0)).all(axis=0))
-        rated_ne = self._with_rates(features_nf)
-        self.encoder_ = Encoder.fit(rated_ne)
-        standard_ne = self.encoder_(rated_ne)
+        contrast_np, _ = contrast(all_np)
+        rated_ne = features.with_rates().values_nf
+        encoder = Encoder.fit(rated_ne)
+        standard_ne = encoder(rated_ne)
         rng = np.random.default_rng(self.seed)
-        folds_rn = self._folds(groups_n, apps_n, rng)
-        blind_mn = np.concatenate([folds_rn[r] == np.arange(count)[:, None] for r, count in enumerate(self._counts())])
+        folds = _Folds.of(groups, self.members, rng)
 
-        held_trees_rnp = self._fit_trees(self.encoder_.log(rated_ne), all_np, blind_mn)
-        self.ensemble_ = Ensemble.fit(
-            standard_ne, contrast_np, blind_mn, self._plan(), device=self.device, seed=self.seed
+        forest, trees_rnp = self._grow(encoder.log(rated_ne), all_np, folds)
+        plan = Plan(width=self.width, steps=self.steps)
+        ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, device=self.device, seed=self.seed)
+        networks_rnp = folds.out_of_fold(ensemble.predict_each(standard_ne))
+        process, left_out = fit_process(
+            np.nan_to_num(standard_ne), contrast_np, groups.workload_n, folds.fold_rn, self.seed
         )
-        held_networks_rnp = self._pick(self.ensemble_.predict_each(standard_ne), blind_mn)
-        self.kernel_, held_kernel = Kernel.fit(np.nan_to_num(standard_ne), contrast_np, groups_n, folds_rn, self.seed)
-        base_nf = standard_ne[:, : features_nf.shape[1]]
-        self.familiarity_ = Familiarity.fit(
-            base_nf,
-            groups_n,
-            cpu_n,
+        novelty = fit_novelty(
+            standard_ne[:, : len(features.columns)],
+            groups.workload_n,
+            groups.cpu_n,
             latent_dim=self.latent_dim,
             steps=self.vae_steps,
             device=self.device,
             seed=self.seed,
         )
-        gap_rn = held_kernel.gap_rn
-        held_r3np = np.stack([held_networks_rnp, held_trees_rnp, held_kernel.predicted_rnp], axis=1)
-        # Held out by application is far, held out by workload is near.
-        self.gap_near_far_ = np.array([_median(gap_rn[1], 0.2), _median(gap_rn[0], 0.8)])
-        self.weights_near_far_23_ = np.stack(
-            [_weights(held_r3np[1], contrast_np, _NEAR), _weights(held_r3np[0], contrast_np, _FAR)]
+        members_r3np = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp], axis=1)
+        weighting = _weighting(members_r3np, contrast_np, left_out.gap_rn)
+        blended_rnp = [weighting.blend(part, gap_n) for part, gap_n in zip(members_r3np, left_out.gap_rn, strict=True)]
+        self.active_units_ = novelty.active_units
+        return Blend(
+            encoder=encoder,
+            forest=forest,
+            ensemble=ensemble,
+            process=process,
+            weighting=weighting,
+            novelty=novelty,
+            intervals=self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits),
+            patterns=Patterns.of(features),
+            background=_background(features, rng),
+            known_workload_b=groups.workload_n[novelty.row_b],
         )
-        held_rnp = [self._blend(held_3np, gap_n) for held_3np, gap_n in zip(held_r3np, gap_rn, strict=True)]
-        self._fit_ranges(features_nf, contrast_np, held_rnp, gap_rn, apps_n)
-        self._remember(features_nf, groups_n, rng)
 
-    def _counts(self) -> tuple[int, int]:
-        """Return how many members are blind to applications, and how many to workloads."""
-        by_app = min(_APP_MEMBERS, max(self.members - 2, 1))
-        return by_app, self.members - by_app
+    def learn(self, data: Dataset, split: Split = "workload") -> Self:
+        """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
+        return self.fit(data.X, data.y)
 
-    def _folds(self, groups_n: Integers, apps_n: Integers, rng: np.random.Generator) -> Integers:
-        """Return the fold of each cell by application and by workload; -1 where no member is blind to it."""
-        folds = []
-        for names_n, members in zip((apps_n, groups_n), self._counts(), strict=True):
-            fold_n = _even_folds(names_n, self.members, rng)
-            # With a single name a member that is blind to it would have nothing to learn from.
-            folds.append(np.where((fold_n < members) & (len(np.unique(fold_n)) > 1), fold_n, -1))
-        return np.stack(folds)
+    def _check_settings(self) -> None:
+        for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
+            if getattr(self, name) < 1:
+                message = f"{name}: found {getattr(self, name)!r} for the model {self.name!r}, expected 1 or more."
+                raise SettingsError(message, argument=name, setting=name)
 
-    def _fit_trees(self, log_ne: Floats, target_np: Floats, blind_mn: Mask) -> Floats:
-        """Grow the trees on all cells, and a few for each member on what it sees; return what those say blindly.
+    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, Floats]:
+        """Return trees grown on all cells, and the out-of-fold contrasts of a few grown for each member.
 
         Trees learn times relative to the source, and contrasts through them: with cells of one workload that differ
         in their target, a tree does not stop at the workload.
         """
 
-        def grow(count: int, rows: NDArray[Any], seed: int) -> Any:
+        def grow(count: int, rows: Any, seed: int) -> Any:
             trees = ExtraTreesRegressor(count, max_features=0.5, n_jobs=self.n_jobs, random_state=seed)
             return trees.fit(log_ne[rows], target_np[rows])
 
-        self.forest_ = Forest.of(grow(self.trees, np.arange(len(log_ne)), self.seed).estimators_)
-        said_mnp = np.full((len(blind_mn), *target_np.shape), np.nan)
-        for member, blind_n in enumerate(blind_mn):
+        forest = Forest.of(grow(self.trees, np.arange(len(log_ne)), self.seed).estimators_)
+        predicted_mnp = np.full((len(folds.blind_mn), *target_np.shape), np.nan)
+        for member, blind_n in enumerate(folds.blind_mn):
             if blind_n.any() and not blind_n.all():
                 grown = grow(_BLIND_TREES, ~blind_n, self.seed + member + 1)
-                said_mnp[member, blind_n] = _contrast(grown.predict(log_ne[blind_n]).reshape(-1, target_np.shape[1]))[0]
-        return self._pick(said_mnp, blind_mn)
+                blind_np = grown.predict(log_ne[blind_n]).reshape(-1, target_np.shape[1])
+                predicted_mnp[member, blind_n] = contrast(blind_np)[0]
+        return forest, folds.out_of_fold(predicted_mnp)
 
-    def _pick(self, said_mnp: Floats, blind_mn: Mask) -> Floats:
-        """Return for each way of holding out what the blind member says of each cell; NaN where none is blind."""
-        picked_rnp, start = [], 0
-        for count in self._counts():
-            blind, said = blind_mn[start : start + count], said_mnp[start : start + count]
-            picked = np.where(blind[:, :, None], said, 0.0).sum(axis=0)
-            one_n = np.asarray(blind.any(axis=0))
-            picked_rnp.append(np.where(one_n[:, None], picked, np.nan))
-            start += count
-        return np.stack(picked_rnp)
-
-    def _blend(self, said_3np: Floats, gap_n: Floats) -> Floats:
-        """Return the mean of networks, trees and process, weighted by how near a cell is to what is known."""
-        near, far = self.gap_near_far_
-        away_n1 = np.clip((gap_n - near) / max(far - near, 1e-6), 0.0, 1.0)[:, None]
-        weights_n3 = (1.0 - away_n1) * self.weights_near_far_23_[0] + away_n1 * self.weights_near_far_23_[1]
-        return np.asarray((said_3np * weights_n3.T[:, :, None]).sum(axis=0))
-
-    def _fit_ranges(
-        self, features_nf: Floats, contrast_np: Floats, held_rnp: list[Floats], gap_rn: Floats, apps_n: Integers
-    ) -> None:
-        errors, signs, groups, new = [], [], [], []
-        for r, held_np in enumerate(held_rnp):
-            there_n = ~np.isnan(held_np).any(axis=1)
-            errors.append(contrast_np[there_n] - self._contrast_within_limits(held_np[there_n]))
-            signs.append(self._signs(features_nf[there_n], gap_rn[r, there_n]))
-            groups.append(apps_n[there_n])
-            new.append(np.full(there_n.sum(), r == 0))
+    def _intervals(
+        self,
+        features: Features,
+        contrast_np: Floats,
+        blended_rnp: list[Floats],
+        gap_rn: Floats,
+        app_n: Integers,
+        limits: Limits,
+    ) -> Intervals:
+        """Return intervals calibrated on out-of-fold residuals, those of unseen applications first."""
+        errors, indicators, groups, unseen_app = [], [], [], []
+        for r, blended_np in enumerate(blended_rnp):
+            known_n = ~np.isnan(blended_np).any(axis=1)
+            errors.append(contrast_np[known_n] - limits.clip_contrast(blended_np[known_n]))
+            indicators.append(difficulty(features[known_n], gap_rn[r, known_n]))
+            groups.append(app_n[known_n])
+            unseen_app.append(np.full(known_n.sum(), r == 0))
         if not sum(map(len, errors)):
             # Nothing could be held out: all that is known is how much the targets differ.
-            errors, signs = [contrast_np - contrast_np.mean(axis=0)], [self._signs(features_nf, np.zeros(len(apps_n)))]
-            groups, new = [apps_n], [np.ones(len(apps_n), bool)]
-        self.ranges_ = Ranges.fit(
-            np.concatenate(errors), np.concatenate(signs), np.concatenate(groups), np.concatenate(new), self.seed
-        )
-
-    def _signs(self, features_nf: Floats, gap_n: Floats) -> Floats:
-        """Return what tells how hard a cell is: how far from what is known, and which source it was measured on."""
-        return np.column_stack([gap_n, features_nf[:, self.flag_f_]])
-
-    def _contrast_within_limits(self, contrast_np: Floats) -> Floats:
-        return np.clip(contrast_np, *(self.contrast_limits_2p_ if contrast_np.shape[1] > 1 else self.limits_2p_))
-
-    def _remember(self, features_nf: Floats, groups_n: Integers, rng: np.random.Generator) -> None:
-        """Keep what answers are explained with, and which counters each source offers."""
-        flags_nf = features_nf[:, self.flag_f_]
-        pattern_n = np.unique(flags_nf, axis=0, return_inverse=True)[1].ravel()
-        drawn = [rng.permutation(np.flatnonzero(pattern_n == p))[:_BACKGROUND_EACH] for p in range(pattern_n.max() + 1)]
-        rows = rng.permutation(np.concatenate(drawn))[:_BACKGROUND_ALL]
-        self.background_bf_ = features_nf[np.sort(rows)]
-        self.training_workload_n_ = groups_n[self.familiarity_.row_b]
-        known_nf = np.column_stack([flags_nf, ~np.isnan(features_nf)])
-        patterns_tf, count_t = np.unique(known_nf, axis=0, return_counts=True)
-        self.patterns_tf_ = patterns_tf[np.argsort(-count_t, kind="stable")][:_MOST_PATTERNS]
-
-    @property
-    def training_latent_nk_(self) -> Floats:
-        """The latent places of the known cells."""
-        return self.familiarity_.known_bk
-
-    def latent(self, features_nf: Floats) -> Floats:
-        """Return the latent places of cells."""
-        return self.familiarity_.latent(self.encoder_(self._with_rates(features_nf))[:, : features_nf.shape[1]])
-
-    def _with_rates(self, features_nf: Floats) -> Floats:
-        """Return the features, and those measured before the runtime divided by it."""
-        if self.runtime_column_ < 0:
-            return features_nf
-        counters_nf = features_nf[:, : self.runtime_column_]
-        runtime_n1 = features_nf[:, [self.runtime_column_]]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rates_nf = counters_nf / runtime_n1
-        return np.column_stack([features_nf, np.where(np.isfinite(rates_nf), rates_nf, np.nan)])
-
-    def _completed(self, features_nf: Floats) -> Floats:
-        """Return cells with what the nearest known run had for counters that their source offers and they lack."""
-        seen_nf = ~np.isnan(features_nf)
-        keys_nf = np.column_stack([features_nf[:, self.flag_f_] != 0, seen_nf])
-        first_u, number_n = distinct(keys_nf)
-        keys_uf, flags = keys_nf[first_u], int(self.flag_f_.sum())
-        lacking_uf = np.stack([self._lacking(key_f[:flags], key_f[flags:]) for key_f in keys_uf])
-        lacking_nf = lacking_uf[number_n]
-        rows = np.flatnonzero(lacking_nf.any(axis=1))
-        if not len(rows):
-            return features_nf
-        standard_nf = self.encoder_(self._with_rates(features_nf[rows]))[:, : features_nf.shape[1]]
-        guessed_nf = self.encoder_.inverse(self.familiarity_.impute(standard_nf, self.flag_f_))
-        completed_nf = features_nf.copy()
-        completed_nf[rows] = np.where(lacking_nf[rows], guessed_nf, features_nf[rows])
-        return completed_nf
-
-    def _lacking(self, flags: Mask, seen_f: Mask) -> Mask:
-        """Return the features that cells with these flags had in training and this one lacks.
-
-        Of the sets of features seen with the same flags, the one that this cell's set is nearest to counts.
-        """
-        width = len(flags)
-        same_t = (self.patterns_tf_[:, :width] == flags).all(axis=1)
-        patterns_tf = self.patterns_tf_[same_t if same_t.any() else slice(None), width:].astype(bool)
-        apart_t = (patterns_tf != seen_f).sum(axis=1)
-        return np.asarray(patterns_tf[apart_t.argmin()] & ~seen_f)
-
-    def _predict(self, features_nf: Floats) -> Floats:
-        return self._ask(features_nf)[0]
-
-    def _ask(self, features_nf: Floats) -> tuple[Floats, Floats]:
-        """Return log relative times, and how far each cell is from what is known."""
-        parts, gaps = [], []
-        for start in range(0, len(features_nf), _CHUNK):
-            rated_ne = self._with_rates(self._completed(features_nf[start : start + _CHUNK]))
-            standard_ne = self.encoder_(rated_ne)
-            trees_np, level_n = _contrast(self.forest_.predict(self.encoder_.log(rated_ne)))
-            kernel_np, gap_n = self.kernel_.predict(np.nan_to_num(standard_ne))
-            networks_np = self.ensemble_.predict(standard_ne)
-            parts.append(self._blend(np.stack([networks_np, trees_np, kernel_np]), gap_n) + level_n[:, None])
-            gaps.append(gap_n)
-        return np.concatenate(parts), np.concatenate(gaps)
-
-    def forecast(self, X: ArrayLike) -> Forecast:
-        """Return predictions with the errors they may have; ask for some hundred cells at a time."""
-        check_is_fitted(self, "limits_2p_")
-        features_nf = np.asarray(X, np.float64)
-        predicted_np, gap_n = self._ask(features_nf)
-        standard_nf = self.encoder_(self._with_rates(features_nf))[:, : features_nf.shape[1]]
-        scale_n = self.ranges_.scale(self._signs(features_nf, gap_n))
-        return Forecast(
-            self._within_limits(predicted_np),
-            self.ranges_.errors(scale_n),
-            self.ranges_,
-            self.familiarity_.oddness(standard_nf),
-        )
+            errors = [contrast_np - contrast_np.mean(axis=0)]
+            indicators = [difficulty(features, np.zeros(len(app_n)))]
+            groups, unseen_app = [app_n], [np.ones(len(app_n), bool)]
+        parts = (np.concatenate(part) for part in (errors, indicators, groups, unseen_app))
+        return Intervals.fit(*parts, self.seed)
 
     @property
     def summary_(self) -> dict[str, Any]:
-        """Active units of the latent space, and how often the ranges held on applications left out."""
-        found = getattr(self, "familiarity_", None)
-        if found is None:
+        """Active units of the latent space; none is a collapse."""
+        active = getattr(self, "active_units_", None)
+        if active is None:
             return {}
-        return {
-            "active_units": found.active_units,
-            "latent_dim": self.latent_dim,
-            "collapsed": found.active_units == 0,
-        }
-
-    def _plan(self) -> Plan:
-        return Plan(width=self.width, steps=self.steps)
-
-    def _get_state(self) -> State:
-        parts: dict[str, Any] = {
-            "forest": self.forest_,
-            "ensemble": self.ensemble_,
-            "kernel": self.kernel_,
-            "familiarity": self.familiarity_,
-            "ranges": self.ranges_,
-        }
-        nested = {f"{part}.{name}": array for part, made in parts.items() for name, array in made.state().items()}
-        own = {
-            "runtime_column": np.array(self.runtime_column_),
-            "flag_f": self.flag_f_,
-            "gap_near_far": self.gap_near_far_,
-            "weights_near_far_23": self.weights_near_far_23_,
-            "background_bf": self.background_bf_,
-            "training_workload_n": self.training_workload_n_,
-            "patterns_tf": self.patterns_tf_,
-        }
-        return {**self.encoder_.state(), **own, **nested}
-
-    def _set_state(self, state: State) -> None:
-        def part(prefix: str) -> State:
-            return {n.removeprefix(f"{prefix}."): a for n, a in state.items() if n.startswith(f"{prefix}.")}
-
-        self.encoder_ = Encoder.from_state(state)
-        self.runtime_column_ = int(state["runtime_column"])
-        for name in (
-            "flag_f",
-            "gap_near_far",
-            "weights_near_far_23",
-            "background_bf",
-            "training_workload_n",
-            "patterns_tf",
-        ):
-            setattr(self, f"{name}_", state[name])
-        self.forest_ = Forest.from_state(part("forest"))
-        self.ensemble_ = Ensemble.from_state(part("ensemble"), self._plan(), device=self.device)
-        self.kernel_ = Kernel.from_state(part("kernel"))
-        self.familiarity_ = Familiarity.from_state(part("familiarity"), device=self.device)
-        self.ranges_ = Ranges.from_state(part("ranges"))
+        return {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
 
 
-def _contrast(log_time_np: Floats) -> tuple[Floats, Floats]:
-    """Return log times less their mean over the platforms, and that mean; a single column is kept as it is.
-
-    >>> [part.tolist() for part in _contrast(np.array([[0.0, 2.0]]))]
-    [[[-1.0, 1.0]], [1.0]]
-    """
-    level_n = log_time_np.mean(axis=1) if log_time_np.shape[1] > 1 else np.zeros(len(log_time_np))
-    return log_time_np - level_n[:, None], level_n
+def _background(features: Features, rng: np.random.Generator) -> Features:
+    """Return known cells of each source, which predictions are explained with."""
+    sources = np.unique(features.source_n)
+    drawn = [rng.permutation(np.flatnonzero(features.source_n == s))[:_BACKGROUND_EACH] for s in sources]
+    rows = rng.permutation(np.concatenate(drawn))[:_BACKGROUND_ALL]
+    return features[np.sort(rows)]
 
 
 def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Integers:
-    """Return a fold for each name so that folds hold about as many cells: the largest first, each to the emptiest."""
+    """Return a fold for each name, with about as many cells in each: the largest name first, to the emptiest fold."""
     names, count = np.unique(names_n, return_counts=True)
     filled, fold_of = np.zeros(folds), np.zeros(len(names), np.int64)
     for name in sorted(range(len(names)), key=lambda i: (-count[i], rng.random())):
@@ -411,16 +255,26 @@ def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Inte
     return np.asarray(fold_of[np.searchsorted(names, names_n)])
 
 
-def _weights(said_3np: Floats, truth_np: Floats, to_begin_3: Floats) -> Floats:
-    """Return the weights of networks, trees and process from how far each was off where it was blind."""
-    there_n = ~np.isnan(said_3np).any(axis=(0, 2))
-    if not there_n.any():
-        return np.asarray(to_begin_3 / to_begin_3.sum())
-    error_3 = np.abs(said_3np[:, there_n] - truth_np[there_n]).mean(axis=(1, 2))
-    weights_3 = to_begin_3 * ((error_3.min() + 1e-9) / (error_3 + 1e-9)) ** _POWER
+def _weighting(members_r3np: Floats, contrast_np: Floats, gap_rn: Floats) -> Weighting:
+    """Return the weights of the members; held out by application is far, held out by workload is near."""
+    return Weighting(
+        gap_near=_median(gap_rn[1], 0.2),
+        gap_far=_median(gap_rn[0], 0.8),
+        near_3=_weights(members_r3np[1], contrast_np, _NEAR),
+        far_3=_weights(members_r3np[0], contrast_np, _FAR),
+    )
+
+
+def _weights(predicted_3np: Floats, truth_np: Floats, prior_3: Floats) -> Floats:
+    """Return the weights of networks, trees and process: prior times (least error / own error) to a power."""
+    known_n = ~np.isnan(predicted_3np).any(axis=(0, 2))
+    if not known_n.any():
+        return np.asarray(prior_3 / prior_3.sum())
+    error_3 = np.abs(predicted_3np[:, known_n] - truth_np[known_n]).mean(axis=(1, 2))
+    weights_3 = prior_3 * ((error_3.min() + 1e-9) / (error_3 + 1e-9)) ** _POWER
     return np.asarray(weights_3 / weights_3.sum())
 
 
 def _median(values_n: Floats, otherwise: float) -> float:
-    there = values_n[~np.isnan(values_n)]
-    return float(np.median(there)) if len(there) else otherwise
+    known = values_n[~np.isnan(values_n)]
+    return float(np.median(known)) if len(known) else otherwise

@@ -5,34 +5,36 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import logging
 import random
-import tempfile
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from crossperf.errors import CrossperfError, MissingDependencyError
-from crossperf.model.base import Floats, Predictor, State, fill_targets
-from crossperf.model.boosting import Boosted, Candidate, Groups, Mask, Rows, Settings, deal
-from crossperf.model.encoding import Encoder
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.features import Features
+from crossperf.errors import CrossperfError
+from crossperf.model.base import Groups, Predictor
+from crossperf.model.boosting import Boosted, Candidate, Rows, Settings, deal
+from crossperf.model.fitted.boosters import Boosters, CatBoosters, LightGBMs, package
+from crossperf.model.fitted.encoding import Encoder
+from crossperf.model.fitted.limits import Limits, fill_targets
+from crossperf.model.fitted.protocols import Part
 
-#: The share of the groups that the networks stop on: one in so many.
+#: The share of the groups that the networks stop on: one part of this number.
 _STOPPING_PARTS = 5
-#: The last line of a text of LightGBM's that is whole.
-_LIGHTGBM_END = "pandas_categorical:null"
 
 
 class LightGBM(Boosted):
     """LightGBM's boosted trees; see `Boosted` for how leaves, columns, rate and rounds are chosen."""
 
     name: ClassVar[str] = "lightgbm"
+    library: ClassVar[type[Boosters]] = LightGBMs
     tunable: ClassVar[tuple[str, ...]] = ("num_leaves", "learning_rate", "colsample_bytree")
     candidates: ClassVar[tuple[Candidate, ...]] = (
         Candidate({"num_leaves": 8, "learning_rate": 0.1, "colsample_bytree": 0.3}, rounds=2.0),
@@ -52,18 +54,14 @@ class LightGBM(Boosted):
         seed: int = 0,
         tune: bool = True,
     ) -> None:
-        self.n_estimators = n_estimators
+        super().__init__(n_estimators, learning_rate, n_jobs, seed, tune)
         self.num_leaves = num_leaves
-        self.learning_rate = learning_rate
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.min_child_samples = min_child_samples
-        self.n_jobs = n_jobs
-        self.seed = seed
-        self.tune = tune
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
-        lightgbm = _package("lightgbm", self.name, "LightGBM")
+        lightgbm = package("lightgbm")
         parameters = {
             "objective": "regression",
             "num_leaves": settings["num_leaves"],
@@ -78,32 +76,15 @@ class LightGBM(Boosted):
             "force_row_wise": True,
             "verbosity": -1,
         }
-        _refuse_one(rows)
+        _refuse_single(rows)
         return lightgbm.train(parameters, lightgbm.Dataset(*rows), num_boost_round=rounds)
-
-    def _answer(self, booster: Any, features_nf: Floats, rounds: int | None = None) -> Floats:
-        return np.asarray(booster.predict(features_nf, num_iteration=rounds, num_threads=self.n_jobs or 0), np.float64)
-
-    def _get_state(self) -> State:
-        texts = (booster.model_to_string(num_iteration=-1).encode() for booster in self.boosters_)
-        return {f"booster.{i}": np.frombuffer(text, np.uint8) for i, text in enumerate(texts)}
-
-    def _set_state(self, state: State) -> None:
-        lightgbm = _package("lightgbm", self.name, "LightGBM")
-        texts = [state[f"booster.{i}"].tobytes().decode() for i in range(self.n_outputs_)]
-        # LightGBM does not raise on a text that is cut short: it ends the process.
-        if not all(text.rstrip().endswith(_LIGHTGBM_END) for text in texts):
-            raise ValueError("a LightGBM text is cut short")
-        try:
-            self.boosters_ = [lightgbm.Booster(model_str=text) for text in texts]
-        except lightgbm.basic.LightGBMError as error:
-            raise ValueError(str(error)) from error  # what the reader of model folders knows as damage
 
 
 class CatBoost(Boosted):
     """CatBoost's symmetric trees; see `Boosted` for how depth, columns, rate and rounds are chosen."""
 
     name: ClassVar[str] = "catboost"
+    library: ClassVar[type[Boosters]] = CatBoosters
     tunable: ClassVar[tuple[str, ...]] = ("max_depth", "learning_rate", "colsample_bylevel")
     candidates: ClassVar[tuple[Candidate, ...]] = (
         Candidate({"max_depth": 4, "learning_rate": 0.1}),
@@ -121,16 +102,12 @@ class CatBoost(Boosted):
         seed: int = 0,
         tune: bool = True,
     ) -> None:
-        self.n_estimators = n_estimators
+        super().__init__(n_estimators, learning_rate, n_jobs, seed, tune)
         self.max_depth = max_depth
-        self.learning_rate = learning_rate
         self.colsample_bylevel = colsample_bylevel
-        self.n_jobs = n_jobs
-        self.seed = seed
-        self.tune = tune
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
-        catboost = _package("catboost", self.name, "CatBoost")
+        catboost = package("catboost")
         booster = catboost.CatBoostRegressor(
             iterations=rounds,
             depth=settings["max_depth"],
@@ -142,67 +119,52 @@ class CatBoost(Boosted):
             allow_writing_files=False,
             verbose=False,
         )
-        _refuse_one(rows)
+        _refuse_single(rows)
         return booster.fit(*rows)
 
-    def _answer(self, booster: Any, features_nf: Floats, rounds: int | None = None) -> Floats:
-        answer_n = booster.predict(features_nf, ntree_end=rounds or 0, thread_count=self.n_jobs or -1)
-        return np.asarray(answer_n, np.float64)
 
-    def _get_state(self) -> State:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "booster.cbm"
-            state: State = {}
-            for i, booster in enumerate(self.boosters_):
-                booster.save_model(str(path), format="cbm")
-                state[f"booster.{i}"] = np.frombuffer(path.read_bytes(), np.uint8)
-        return state
+@dataclass(frozen=True)
+class _Networks:
+    """Fitted networks of pytabkit, which live in memory alone."""
 
-    def _set_state(self, state: State) -> None:
-        catboost = _package("catboost", self.name, "CatBoost")
-        blobs = (state[f"booster.{i}"].tobytes() for i in range(self.n_outputs_))
-        try:
-            self.boosters_ = [catboost.CatBoostRegressor().load_model(blob=blob, format="cbm") for blob in blobs]
-        except catboost.CatBoostError as error:
-            raise ValueError(str(error)) from error  # what the reader of model folders knows as damage
+    kind: ClassVar[str] = "pytabkit"
+    encoder: Encoder
+    networks: list[Any]
+
+    def predict(self, features: Features) -> Floats:
+        """Return log relative times: of one network for all platforms, or of one for each."""
+        encoded_nf = np.nan_to_num(self.encoder(features.values_nf))
+        with _quiet():
+            parts = [np.asarray(network.predict(encoded_nf), np.float64) for network in self.networks]
+        return np.column_stack(parts)
 
 
 class _Tabular(Predictor):
     """What pytabkit's networks share: encoded features, a missing one at its mean, and groups to stop on.
 
-    A fifth of the groups is held back whole to choose the best epoch on. These models cannot be saved.
+    A fifth of the groups is held out whole to choose the best epoch on. These models cannot be saved.
     """
 
     n_jobs: int | None
     seed: int
     device: str | None
 
-    def _fit(self, features_nf: Floats, target_np: Floats, groups_n: Groups, cpu_n: Mask) -> None:
-        self.encoder_ = Encoder.fit(features_nf)
-        _package("pytabkit", self.name, "pytabkit")
+    def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
+        encoder = Encoder.fit(features.values_nf)
+        package("pytabkit")
         with _quiet():
-            self._learn(self._encode(features_nf), target_np, groups_n)
-
-    def _encode(self, features_nf: Floats) -> Floats:
-        return np.nan_to_num(self.encoder_(features_nf))
-
-    def _predict(self, features_nf: Floats) -> Floats:
-        with _quiet():
-            return self._answer(self._encode(features_nf))
+            networks = self._networks(np.nan_to_num(encoder(features.values_nf)), target_np, groups.workload_n)
+        return _Networks(encoder, networks)
 
     @abstractmethod
-    def _learn(self, encoded_nf: Floats, target_np: Floats, groups_n: Groups) -> None:
-        """Learn from encoded features."""
-
-    @abstractmethod
-    def _answer(self, encoded_nf: Floats) -> Floats:
-        """Return predictions for encoded features."""
+    def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
+        """Return networks fitted on encoded features."""
 
     def _common(self) -> dict[str, Any]:
         return {"device": self.device, "n_threads": self.n_jobs, "random_state": self.seed}
 
-    def _stopping(self, groups_n: Groups) -> Groups:
-        """Return the rows to stop on: a fifth of the groups, or of the cells where there is one group alone."""
+    def _stopping(self, groups_n: Integers) -> Integers:
+        """Return the rows to stop on: a fifth of the groups, or of the cells where there is a single group."""
         if len(np.unique(groups_n)) == 1:
             groups_n = np.arange(len(groups_n))
         return np.flatnonzero(deal(groups_n, _STOPPING_PARTS, self.seed) == 0)
@@ -214,13 +176,6 @@ class _Tabular(Predictor):
             "nor reads. Compare it with 'crossperf evaluate', and train another model to keep.",
             model=self.name,
         )
-
-    def _get_state(self) -> State:
-        self.refuse_unless_savable()
-        return {}
-
-    def _set_state(self, state: State) -> None:
-        self.refuse_unless_savable()
 
 
 class TabM(_Tabular):
@@ -249,9 +204,9 @@ class TabM(_Tabular):
         self.n_jobs = n_jobs
         self.seed = seed
 
-    def _learn(self, encoded_nf: Floats, target_np: Floats, groups_n: Groups) -> None:
-        pytabkit = _package("pytabkit", self.name, "pytabkit")
-        self.networks_ = []
+    def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
+        pytabkit = package("pytabkit")
+        networks = []
         for target_n in target_np.T:
             known_n = ~np.isnan(target_n)
             network = pytabkit.TabM_D_Regressor(
@@ -262,17 +217,15 @@ class TabM(_Tabular):
                 **self._common(),
             )
             stopping = self._stopping(groups_n[known_n])
-            self.networks_.append(network.fit(encoded_nf[known_n], target_n[known_n], val_idxs=stopping))
-
-    def _answer(self, encoded_nf: Floats) -> Floats:
-        return np.stack([network.predict(encoded_nf) for network in self.networks_], axis=1).astype(np.float64)
+            networks.append(network.fit(encoded_nf[known_n], target_n[known_n], val_idxs=stopping))
+        return networks
 
 
 class RealMLP(_Tabular):
     """RealMLP with its authors' tuned defaults, all platforms in one network.
 
-    With ``refit`` the best epoch is found on the groups held back, and a second network learns from all cells
-    up to there.
+    With ``refit`` the best epoch is found on the groups held out, and a second network learns from all cells
+    up to it.
     """
 
     name: ClassVar[str] = "realmlp"
@@ -293,29 +246,17 @@ class RealMLP(_Tabular):
         self.n_jobs = n_jobs
         self.seed = seed
 
-    def _learn(self, encoded_nf: Floats, target_np: Floats, groups_n: Groups) -> None:
-        pytabkit = _package("pytabkit", self.name, "pytabkit")
-        self.network_ = pytabkit.RealMLP_TD_Regressor(
+    def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
+        pytabkit = package("pytabkit")
+        network = pytabkit.RealMLP_TD_Regressor(
             n_epochs=self.n_epochs, hidden_sizes=[self.width] * 3, n_refit=int(self.refit), **self._common()
         )
-        self.network_.fit(encoded_nf, np.array(fill_targets(target_np)), val_idxs=self._stopping(groups_n))
-
-    def _answer(self, encoded_nf: Floats) -> Floats:
-        return np.asarray(self.network_.predict(encoded_nf), np.float64).reshape(len(encoded_nf), -1)
+        return [network.fit(encoded_nf, np.array(fill_targets(target_np)), val_idxs=self._stopping(groups_n))]
 
 
-def _refuse_one(rows: Rows) -> None:
+def _refuse_single(rows: Rows) -> None:
     if len(rows.target_n) < 2:
         raise ValueError("Found 1 sample with a target for a platform, expected 2 or more to grow trees from.")
-
-
-def _package(module: str, model: str, title: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"The model {model!r} needs {title}: pip install 'crossperf[more-peers]'"
-        ) from error
 
 
 @contextlib.contextmanager

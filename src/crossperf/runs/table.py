@@ -32,6 +32,9 @@ from crossperf.runs.rules import (
     is_counter,
 )
 
+#: What a runs table can come as: a path, a table, records, or a data frame that speaks Arrow.
+Source = Any
+
 #: Column that holds the row's number in its file, for messages.
 ROW = "__row__"
 #: What can change an answer, and so what a fingerprint covers (with the counters).
@@ -127,6 +130,17 @@ def read(source: str | os.PathLike[str], *, need_runtime: bool = True) -> RunsTa
     """
     raw, unread = _raw(Path(source))
     return _sound(raw, str(source), need_runtime, unread)
+
+
+def open_table(source: Source, *, need_runtime: bool = True) -> RunsTable:
+    """Return a runs table from whatever it comes as."""
+    if isinstance(source, RunsTable):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return read(source, need_runtime=need_runtime)
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+        return from_frame(source, need_runtime=need_runtime)
+    return from_runs(source, need_runtime=need_runtime)
 
 
 def from_runs(runs: Iterable[Run], *, name: str = "runs", need_runtime: bool = True) -> RunsTable:

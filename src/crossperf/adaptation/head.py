@@ -1,10 +1,11 @@
-"""The column of a new platform, learned from the few workloads that were measured there.
+"""Learns the column of a new platform from the few workloads that were measured on it.
 
-How a workload differs between the known platforms (its contrasts) says most about how it does on a new one,
-and its features say some of the rest. The head is a Gaussian process over both, averaged over settings of its
-kernel and over the known platform that it starts from (the new one may be a twin of it, a factor apart, or of
-none). The weights of the average are each setting's evidence on what was measured, times how well the setting does
-when each known platform in turn is treated as new, which takes nothing from the new platform.
+How a workload differs between the known platforms (its contrasts) predicts most of how it does on a new one, and its
+features some of the rest. The head is a Gaussian process over both, averaged over settings of its kernel and over the
+known platform that it starts from (the new one may be a twin of it, a factor apart, or of none). The weights of the
+average are each setting's evidence on what was measured (Rasmussen and Williams 2006, ch. 5, with the scale integrated
+out), times how well the setting does when each known platform in turn is treated as new, which takes nothing from the
+new platform.
 """
 
 # W workloads, K of them measured on the new platform, P known platforms, S sources (the same platforms, as where a run
@@ -12,41 +13,37 @@ when each known platform in turn is treated as new, which takes nothing from the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.model.base import fill_targets
-from crossperf.model.encoding import Encoder
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.dataset.cells import Cells
+from crossperf.dataset.features import Features
+from crossperf.model.fitted.encoding import Encoder
+from crossperf.model.fitted.head import Head, similarity
+from crossperf.model.fitted.limits import fill_targets
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-#: Settings: amplitudes of contrasts, of likeness of features, of a linear part in features, and the noise. All are in
+#: Settings: amplitudes of contrasts, of similarity of features, of a linear part in features, and the noise. All are in
 #: units of the spread of the contrasts.
 SETTINGS_G4: Floats = np.array(list(product((0.1, 0.3, 1.0), (0.0, 0.3, 1.0), (0.0, 0.3), (0.03, 0.1, 0.3))))
 #: The variance of the offset: how fast a new platform is in general is not known beforehand.
 _OFFSET = 100.0
-#: How many spreads of the features apart two workloads are before they are no longer alike.
-_REACH = 2.0
 #: The scale of what the kernel explains is integrated out under an inverse gamma prior with these parameters.
 _SCALE_PRIOR = (1.0, 0.05)
 #: What a setting's error on known platforms counts in its weight: as many observations of it.
 _PRIOR_WEIGHT = 10.0
 #: The penalty of the ridge regression that tells which features matter, for each workload.
 _PENALTY = 0.05
-#: Beyond so many measured workloads only the settings that did best on known platforms are averaged.
+#: Beyond this many measured workloads only the settings that did best on known platforms are averaged.
 _MANY, _FEW_SETTINGS = 200, 8
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of workloads on the known platforms: log seconds, and features as each platform shows them."""
+class KnownWorkloads:
+    """Workloads on the known platforms: log seconds, and features as each platform shows them."""
 
     log_time_wp: Floats
     encoder: Encoder
@@ -54,12 +51,17 @@ class Known:
     features_swf: Floats
 
     @classmethod
-    def of(cls, log_time_wp: Floats, features_nf: Floats, source_n: Integers, workload_n: Integers) -> Known:
-        """Return what is known from the cells that a model was trained on."""
-        encoder = Encoder.fit(features_nf)
-        features_swf = np.full((log_time_wp.shape[1], len(log_time_wp), features_nf.shape[1]), np.nan)
-        features_swf[source_n, workload_n] = encoder(features_nf)
+    def of(cls, cells: Cells, features: Features) -> KnownWorkloads:
+        """Return what is known from cells and their features; platforms that are no sources are passed over."""
+        log_time_wp = cells.log_time_wp[:, : len(features.columns.sources)]
+        encoder = Encoder.fit(features.values_nf)
+        features_swf = np.full((*log_time_wp.T.shape, len(features.columns)), np.nan)
+        features_swf[cells.source_n, cells.workload_n] = encoder(features.values_nf)
         return cls(log_time_wp, encoder, features_swf)
+
+    def restrict(self, workloads: Integers) -> KnownWorkloads:
+        """Return what is known of these workloads alone."""
+        return replace(self, log_time_wp=self.log_time_wp[workloads], features_swf=self.features_swf[:, workloads])
 
     @cached_property
     def filled_wp(self) -> Floats:
@@ -86,7 +88,7 @@ class Known:
         return np.nan_to_num(scaled_swf)
 
     @cached_property
-    def seen_sw(self) -> NDArray[np.bool_]:
+    def seen_sw(self) -> Mask:
         """Which workloads each source has features of."""
         return np.asarray(~np.isnan(self.features_swf).all(axis=2))
 
@@ -117,7 +119,7 @@ class _Space:
     contrast_wp: Floats
 
     @classmethod
-    def of(cls, known: Known, platforms: Integers) -> _Space:
+    def of(cls, known: KnownWorkloads, platforms: Integers) -> _Space:
         log_time_wp = known.filled_wp[:, platforms]
         level_w = log_time_wp.mean(axis=1)
         contrast_wp = log_time_wp - level_w[:, None]
@@ -133,10 +135,10 @@ class _View:
 
     contrast_wp: Floats
     features_wf: Floats
-    seen_w: NDArray[np.bool_]
+    seen_w: Mask
 
     @classmethod
-    def of(cls, known: Known, space: _Space, source: int) -> _View:
+    def of(cls, known: KnownWorkloads, space: _Space, source: int) -> _View:
         relevance_f = known.relevance_f(source, space.contrast_wp)
         return cls(space.contrast_wp, known.standard_swf[source] * relevance_f, known.seen_sw[source])
 
@@ -144,11 +146,11 @@ class _View:
         return _View(self.contrast_wp[rows], self.features_wf[rows], self.seen_w[rows])
 
     def parts(self, other: _View) -> tuple[Floats, Floats, Floats]:
-        """Return the parts of the kernel: linear in contrasts, likeness of features, linear in features."""
+        """Return the parts of the kernel: linear in contrasts, similarity of features, linear in features."""
         both = self.seen_w[:, None] & other.seen_w
         return (
             self.contrast_wp @ other.contrast_wp.T,
-            np.where(both, _likeness(self.features_wf, other.features_wf), 0.0),
+            np.where(both, similarity(self.features_wf, other.features_wf), 0.0),
             self.features_wf @ other.features_wf.T,
         )
 
@@ -160,11 +162,6 @@ class _View:
     def starts(self) -> Floats:
         """Return what each starting point says of each workload: nothing, or what a known platform does."""
         return np.column_stack([np.zeros(len(self.contrast_wp)), self.contrast_wp])
-
-
-def _likeness(one_nf: Floats, other_kf: Floats) -> Floats:
-    square_nk = (one_nf**2).sum(axis=1)[:, None] + (other_kf**2).sum(axis=1) - 2.0 * one_nf @ other_kf.T
-    return np.asarray(np.exp(-np.sqrt(np.maximum(square_nk, 0.0)) / _REACH))
 
 
 @dataclass(frozen=True)
@@ -195,7 +192,7 @@ def softmax(log_weights: Floats) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def log_prior_g(known: Known, shots: int, seed: int = 0) -> Floats:
+def log_prior_g(known: KnownWorkloads, shots: int, seed: int = 0) -> Floats:
     """Return the log weight of each setting by how well it does when each known platform in turn is the new one.
 
     Parameters
@@ -234,125 +231,66 @@ def _errors(view: _View, target_w: Floats, shots: Integers, others: Integers) ->
     return np.asarray(np.abs(predicted_gt - target_w[others]).mean(axis=1))
 
 
-@dataclass(frozen=True)
-class Head:
-    """A new platform's contrast as a function of a run's predicted contrasts and its features, for each source."""
+def fit_head(
+    known: KnownWorkloads, shots: Integers, log_time_k: Floats, seed: int = 0, *, prior_g: Floats | None = None
+) -> Head:
+    """Return the head of a platform on which some known workloads were measured.
 
-    encoder: Encoder
-    mean_sf: Floats
-    gain_sf: Floats
-    centre_p: Floats
-    scale: Floats
-    limits_2: Floats
-    offset_s: Floats
-    contrast_weights_sp: Floats
-    feature_weights_sf: Floats
-    shots_skf: Floats
-    shot_weights_sk: Floats
-    #: The weight of each setting in the average.
-    setting_weights_g: Floats
-    #: log(predicted / measured) of each workload from all the others.
-    left_out_k: Floats
-
-    @classmethod
-    def fit(
-        cls, known: Known, shots: Integers, log_time_k: Floats, seed: int = 0, *, prior_g: Floats | None = None
-    ) -> Head:
-        """Learn from workloads measured on the new platform.
-
-        Parameters
-        ----------
-        shots
-            Which of the known workloads were measured.
-        log_time_k
-            Their log seconds on the new platform.
-        prior_g
-            What `log_prior_g` returned for as many workloads, where it is known already.
-        """
-        platforms = np.arange(known.log_time_wp.shape[1])
-        space = _Space.of(known, platforms)
-        if prior_g is None:
-            prior_g = log_prior_g(known, len(shots), seed)
-        if len(shots) > _MANY:
-            prior_g = np.where(prior_g >= np.sort(prior_g)[-_FEW_SETTINGS], prior_g, -np.inf)
-        there_g = np.isfinite(prior_g)
-        settings_g4 = SETTINGS_G4[there_g]
-        target_k = (log_time_k - space.level_w[shots]) / space.scale
-        views = [_View.of(known, space, int(source)).take(shots) for source in platforms]
-        target_km = target_k[:, None] - views[0].starts()
-        solved = [_Solved.of(view, target_km, settings_g4) for view in views]
-        weight_gm = softmax(prior_g[there_g, None] + np.mean([one.evidence_gm for one in solved], axis=0))
-        # Sums over settings and starting points of weight times dual weight, by part of the kernel.
-        dual_sgk = np.stack([np.einsum("gkm,gm->gk", one.dual_gkm, weight_gm) for one in solved])
-        dual_isk = np.einsum("gi,sgk->isk", settings_g4[:, :3] ** 2, dual_sgk)
-        setting_weights_g = np.zeros(len(SETTINGS_G4))
-        setting_weights_g[there_g] = weight_gm.sum(axis=1)
-        reach = float(np.ptp(space.contrast_wp, axis=0).max())
-        start_p = weight_gm.sum(axis=0)[1:]
-        return cls(
-            encoder=known.encoder,
-            mean_sf=known.mean_sf,
-            gain_sf=np.stack(
-                [known.inverse_spread_sf[s] * known.relevance_f(int(s), space.contrast_wp) for s in platforms]
-            ),
-            centre_p=space.centre_p,
-            scale=np.array(space.scale),
-            limits_2=np.array([target_k.min() - reach, target_k.max() + reach]),
-            offset_s=_OFFSET * dual_sgk.sum(axis=(1, 2)),
-            contrast_weights_sp=dual_isk[0] @ space.contrast_wp[shots] + start_p,
-            feature_weights_sf=np.stack([d @ view.features_wf for d, view in zip(dual_isk[2], views, strict=True)]),
-            shots_skf=np.stack([view.features_wf for view in views]),
-            shot_weights_sk=dual_isk[1] * np.stack([view.seen_w for view in views]),
-            setting_weights_g=setting_weights_g,
-            left_out_k=-space.scale
-            * np.mean([np.einsum("gkm,gm->k", one.left_out_gkm, weight_gm) for one in solved], axis=0),
-        )
-
-    def predict(self, features_nf: Floats, log_relative_np: Floats) -> Floats:
-        """Return log(time on the new platform / time on the source) of each run.
-
-        Parameters
-        ----------
-        features_nf
-            Features as measured; the last columns hold the source one-hot.
-        log_relative_np
-            The base model's prediction for the known platforms.
-        """
-        n_sources = len(self.offset_s)
-        level_n = log_relative_np.mean(axis=1)
-        contrast_np = (log_relative_np - level_n[:, None] - self.centre_p) / float(self.scale)
-        encoded_nf = self.encoder(features_nf)
-        source_n = np.nan_to_num(features_nf[:, -n_sources:]).argmax(axis=1)
-        predicted_n = np.empty(len(features_nf))
-        for source in np.unique(source_n):
-            rows = source_n == source
-            seen_nf = np.nan_to_num((encoded_nf[rows] - self.mean_sf[source]) * self.gain_sf[source])
-            predicted_n[rows] = (
-                self.offset_s[source]
-                + contrast_np[rows] @ self.contrast_weights_sp[source]
-                + seen_nf @ self.feature_weights_sf[source]
-                + _likeness(seen_nf, self.shots_skf[source]) @ self.shot_weights_sk[source]
-            )
-        return np.asarray(level_n + np.clip(predicted_n, *self.limits_2) * float(self.scale))
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned as named arrays."""
-        arrays = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "encoder"}
-        return {**self.encoder.state(), **arrays}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Head:
-        """Return the head that `state` described."""
-        arrays = {field.name: state[field.name] for field in fields(cls) if field.name != "encoder"}
-        return cls(encoder=Encoder.from_state(state), **arrays)
+    Parameters
+    ----------
+    shots
+        Which of the known workloads were measured.
+    log_time_k
+        Their log seconds on the new platform.
+    prior_g
+        What `log_prior_g` returned for as many workloads, where it is known already.
+    """
+    platforms = np.arange(known.log_time_wp.shape[1])
+    space = _Space.of(known, platforms)
+    if prior_g is None:
+        prior_g = log_prior_g(known, len(shots), seed)
+    if len(shots) > _MANY:
+        prior_g = np.where(prior_g >= np.sort(prior_g)[-_FEW_SETTINGS], prior_g, -np.inf)
+    used_g = np.isfinite(prior_g)
+    settings_g4 = SETTINGS_G4[used_g]
+    target_k = (log_time_k - space.level_w[shots]) / space.scale
+    views = [_View.of(known, space, int(source)).take(shots) for source in platforms]
+    target_km = target_k[:, None] - views[0].starts()
+    solved = [_Solved.of(view, target_km, settings_g4) for view in views]
+    weight_gm = softmax(prior_g[used_g, None] + np.mean([part.evidence_gm for part in solved], axis=0))
+    # Sums over settings and starting points of weight times dual weight, by part of the kernel.
+    dual_sgk = np.stack([np.einsum("gkm,gm->gk", part.dual_gkm, weight_gm) for part in solved])
+    dual_isk = np.einsum("gi,sgk->isk", settings_g4[:, :3] ** 2, dual_sgk)
+    setting_weights_g = np.zeros(len(SETTINGS_G4))
+    setting_weights_g[used_g] = weight_gm.sum(axis=1)
+    reach = float(np.ptp(space.contrast_wp, axis=0).max())
+    start_p = weight_gm.sum(axis=0)[1:]
+    return Head(
+        encoder=known.encoder,
+        mean_sf=known.mean_sf,
+        gain_sf=np.stack(
+            [known.inverse_spread_sf[s] * known.relevance_f(int(s), space.contrast_wp) for s in platforms]
+        ),
+        centre_p=space.centre_p,
+        scale=space.scale,
+        limits_2=np.array([target_k.min() - reach, target_k.max() + reach]),
+        offset_s=_OFFSET * dual_sgk.sum(axis=(1, 2)),
+        contrast_weights_sp=dual_isk[0] @ space.contrast_wp[shots] + start_p,
+        feature_weights_sf=np.stack([d @ view.features_wf for d, view in zip(dual_isk[2], views, strict=True)]),
+        shots_skf=np.stack([view.features_wf for view in views]),
+        shot_weights_sk=dual_isk[1] * np.stack([view.seen_w for view in views]),
+        setting_weights_g=setting_weights_g,
+        left_out_k=-space.scale
+        * np.mean([np.einsum("gkm,gm->k", part.left_out_gkm, weight_gm) for part in solved], axis=0),
+    )
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A workload to measure next, and what it brings."""
+class Suggested:
+    """A workload to measure next, by its number, and what it brings."""
 
     workload: int
-    #: The share of the variance left that measuring it takes away, over all known workloads.
+    #: The share of the remaining variance that measuring it takes away, over all known workloads.
     gain: float
     #: The known platform on which the workload stands out most, and how many spreads slower (or, below 0, faster).
     platform: int
@@ -360,7 +298,7 @@ class Choice:
 
 
 def suggest(
-    known: Known,
+    known: KnownWorkloads,
     count: int,
     measured: Integers,
     *,
@@ -368,7 +306,7 @@ def suggest(
     setting_weights_g: Floats | None = None,
     seed: int = 0,
     most: int = 1500,
-) -> list[Choice]:
+) -> list[Suggested]:
     """Return the workloads to measure next on a new platform, the best first.
 
     Each is the one that takes most away from the variance of the head over all known workloads, given those
@@ -383,7 +321,7 @@ def suggest(
     setting_weights_g
         The weights of a fitted head's settings; those learned from the known platforms alone when ``None``.
     most
-        Beyond so many known workloads a sample of this size stands for all.
+        Of more known workloads than this, a sample stands for all.
     """
     weights_g = setting_weights_g
     if weights_g is None:
@@ -404,13 +342,13 @@ def suggest(
     # A few strange workloads hold most of the variance; counted in full they would be all that is measured.
     own_w = np.diagonal(covariance_ww) - _OFFSET
     importance_w = 1.0 / np.maximum(np.median(own_w) + own_w, 1e-12)
-    for one in np.flatnonzero(np.isin(sample, measured)):
-        covariance_ww = _observed(covariance_ww, int(one), noise)
+    for row in np.flatnonzero(np.isin(sample, measured)):
+        covariance_ww = _observed(covariance_ww, int(row), noise)
     spread_wp = space.contrast_wp / np.maximum(space.contrast_wp.std(axis=0), 1e-9)
     free_w = ~np.isin(sample, measured)
     if candidates is not None:
         free_w &= np.isin(sample, candidates)
-    chosen: list[Choice] = []
+    chosen: list[Suggested] = []
     for _ in range(min(count, int(free_w.sum()))):
         left = float(importance_w @ np.diagonal(covariance_ww))
         gain_w = importance_w @ covariance_ww**2 / (np.diagonal(covariance_ww) + noise)
@@ -420,16 +358,11 @@ def suggest(
         workload = int(sample[best])
         platform = int(np.abs(spread_wp[workload]).argmax())
         gain = float(gain_w[best] / max(left, 1e-12))
-        chosen.append(Choice(workload, gain, platform, float(spread_wp[workload, platform])))
+        chosen.append(Suggested(workload, gain, platform, float(spread_wp[workload, platform])))
     return chosen
 
 
-def _observed(covariance_ww: Floats, one: int, noise: float) -> Floats:
+def _observed(covariance_ww: Floats, row: int, noise: float) -> Floats:
     """Return the covariance that is left once a workload was measured."""
-    column_w = covariance_ww[:, one]
-    return np.asarray(covariance_ww - np.outer(column_w, column_w) / (column_w[one] + noise))
-
-
-def restrict(known: Known, workloads: Integers) -> Known:
-    """Return what is known of these workloads alone."""
-    return replace(known, log_time_wp=known.log_time_wp[workloads], features_swf=known.features_swf[:, workloads])
+    column_w = covariance_ww[:, row]
+    return np.asarray(covariance_ww - np.outer(column_w, column_w) / (column_w[row] + noise))

@@ -1,39 +1,38 @@
-"""Ranges that hold for applications never seen: how wrong the model was on those it was blind to.
+"""Prediction intervals that hold for applications never seen: how wrong the model was out of fold.
 
 Every cell of a calibration was predicted by members that had not seen its application. The vectors of these
-errors, each divided by how hard its cell looked, are the distribution that new predictions are surrounded with:
-one mechanism for a range against any reference, for the chance to be fastest, and for the chance that one
-platform beats another.
+out-of-fold residuals, each divided by how hard its cell looked, are the distribution around new predictions: one
+mechanism for an interval against any reference, for the chance to be fastest, and for the chance that one platform
+beats another. Nominal levels are corrected so that coverage holds for applications left out (compare conformal
+prediction, Vovk et al. 2005, with groups for the exchangeable unit).
 """
 
 # N cells, D signs of difficulty, P platforms, B errors kept, L levels
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.dataset.cells import relative_to
 
 if TYPE_CHECKING:
-    from crossperf.model.familiarity import Oddness
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+    from crossperf.model.fitted.novelty import NoveltyScores
 
 #: Nominal levels at which the coverage on left-out groups is known.
 _LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
 _MOST_ERRORS = 400
 _PENALTY = 10.0
-#: No cell counts as much easier or harder than the range of the calibration cells.
+#: No cell counts as much easier or harder than these quantiles of the calibration cells.
 _SCALE_RANGE = (0.02, 0.98)
 
 
 @dataclass(frozen=True)
-class Ranges:
-    """Errors to surround a prediction with, and how to scale them to a cell."""
+class Intervals:
+    """Residuals to surround a prediction with, and how to scale them to a cell."""
 
     error_bp: Floats
     sign_mean_d: Floats
@@ -44,7 +43,7 @@ class Ranges:
     coverage_l: Floats
 
     @classmethod
-    def fit(cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: NDArray[np.bool_], seed: int) -> Ranges:
+    def fit(cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: Mask, seed: int) -> Intervals:
         """Learn from held-out errors.
 
         Parameters
@@ -81,11 +80,11 @@ class Ranges:
         return np.asarray(np.exp(np.clip(log_scale_n, *self.scale_limits)))
 
     def nominal(self, level: float) -> float:
-        """Return the level to take the errors' quantiles at, so that ranges cover `level` of applications left out."""
+        """Return the level to take quantiles at, so that intervals cover `level` of applications left out."""
         return float(np.interp(level, *_increasing(self.coverage_l, _LEVELS)))
 
     def level(self, nominal_n: Floats) -> Floats:
-        """Return the lowest level that `nominal` takes at least so far: 0 for the narrowest, infinite beyond all."""
+        """Return the lowest level whose `nominal` is at least this: 0 for the narrowest, infinite beyond all."""
         level_n = np.interp(nominal_n, _LEVELS, _increasing(self.coverage_l, _LEVELS)[0])
         return np.where(nominal_n <= _LEVELS[0], 0.0, np.where(nominal_n > _LEVELS[-1], np.inf, level_n))
 
@@ -93,55 +92,51 @@ class Ranges:
         """Return errors in log times that each cell's prediction may have (N x B x P), each as likely as the others."""
         return np.asarray(scale_n[:, None, None] * self.error_bp)
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Ranges:
-        """Return the ranges that `state` described."""
-        arrays = {name: value for name, value in state.items() if name != "bias"}
-        return cls(**arrays, bias=float(state["bias"]))
-
 
 @dataclass(frozen=True)
 class Forecast:
-    """Predictions with the errors they may have, and how familiar each run looks."""
+    """Predictions with the errors they may have, and how novel each run looks."""
 
     log_relative_np: Floats
     error_nbp: Floats
-    ranges: Ranges
-    oddness: Oddness
+    intervals: Intervals
+    novelty: NoveltyScores
+
+    @property
+    def _drawn_nbp(self) -> Floats:
+        """Equally likely log times of each cell."""
+        return self.log_relative_np[:, None, :] + self.error_nbp
+
+    def _relative(self, reference_n: Integers) -> Floats:
+        drawn_nbp = self._drawn_nbp
+        return np.asarray(drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2))
 
     def between(self, level: float, reference_n: Integers) -> tuple[Floats, Floats]:
         """Return low and high log time on each platform over that on each cell's reference platform."""
-        drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
-        relative_nbp = drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2)
-        nominal = self.ranges.nominal(level)
-        low_np, high_np = np.quantile(relative_nbp, [(1 - nominal) / 2, (1 + nominal) / 2], axis=1)
+        nominal = self.intervals.nominal(level)
+        low_np, high_np = np.quantile(self._relative(reference_n), [(1 - nominal) / 2, (1 + nominal) / 2], axis=1)
         return low_np, high_np
 
     def level_needed(self, log_truth_np: Floats, reference_n: Integers) -> Floats:
-        """Return the level of the range that just holds each true log time over that on the reference.
+        """Return the level of the interval that just holds each true log time over that on the reference.
 
         A calibrated model needs a level up to L for a share L of the platforms. NaN on the reference and where the
         truth is not known.
         """
-        drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
-        relative_nbp = drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2)
-        needed_np = self.ranges.level(np.abs(2.0 * _quantile_of(log_truth_np, relative_nbp) - 1.0))
+        quantile_np = _quantile_of(log_truth_np, self._relative(reference_n))
+        needed_np = self.intervals.level(np.abs(2.0 * quantile_np - 1.0))
         left_out_np = np.isnan(log_truth_np) | (np.arange(log_truth_np.shape[1]) == reference_n[:, None])
         return np.where(left_out_np, np.nan, needed_np)
 
     def chance_fastest(self) -> Floats:
         """Return how likely each platform is the fastest."""
-        fastest_nb = (self.log_relative_np[:, None, :] + self.error_nbp).argmin(axis=2)
+        fastest_nb = self._drawn_nbp.argmin(axis=2)
         platforms = self.log_relative_np.shape[1]
         return np.asarray((fastest_nb[:, :, None] == np.arange(platforms)).mean(axis=1))
 
     def chance_faster(self) -> Floats:
         """Return how likely the platform of each row is faster than that of each column (N x P x P)."""
-        drawn_nbp = self.log_relative_np[:, None, :] + self.error_nbp
+        drawn_nbp = self._drawn_nbp
         return np.stack([(drawn_nbp[:, :, [p]] < drawn_nbp).mean(axis=1) for p in range(drawn_nbp.shape[2])], axis=1)
 
 
@@ -158,7 +153,7 @@ def _quantile_of(value_np: Floats, drawn_nbp: Floats) -> Floats:
 
 
 def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.Generator) -> Floats:
-    """Return the share of errors inside the ranges of each nominal level, made from the other groups."""
+    """Return the coverage of the intervals of each nominal level on each group, made from the other groups."""
     groups = np.unique(groups_n)
     if len(groups) < 2:
         return _LEVELS.copy()
@@ -168,7 +163,7 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
         own, others = np.flatnonzero(groups_n == group), np.flatnonzero(groups_n != group)
         own, others = (rng.choice(r, min(len(r), most), replace=False) for r, most in ((own, 100), (others, 600)))
         reference = rng.integers(platforms, size=len(own))
-        own_np = relative_np[own] - np.take_along_axis(relative_np[own], reference[:, None], axis=1)
+        own_np = relative_to(relative_np[own], reference)
         differs_np = np.arange(platforms) != reference[:, None]
         difference_bpp = relative_np[others][:, :, None] - relative_np[others][:, None, :]
         shares = np.concatenate([(1 - _LEVELS) / 2, (1 + _LEVELS) / 2])
@@ -182,7 +177,7 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
 
 
 def _some(groups_n: Integers, rng: np.random.Generator) -> Integers:
-    """Return at most so many rows as are kept, drawn at random."""
+    """Return the rows to keep, drawn at random where there are too many."""
     rows = np.arange(len(groups_n))
     return rows if len(rows) <= _MOST_ERRORS else np.sort(rng.choice(rows, _MOST_ERRORS, replace=False))
 

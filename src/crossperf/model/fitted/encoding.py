@@ -1,17 +1,17 @@
-"""From features as measured to numbers a network can learn from, fitted on training rows alone."""
+"""A log scale for features as measured, fitted on training rows alone."""
 
 # N cells, F features
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from crossperf.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Encoder:
     mean_f: Floats
     spread_f: Floats
     #: How many spreads from the mean a value may lie; beyond, it is drawn in smoothly.
-    reach: float = 3.0
+    reach: ClassVar[float] = 3.0
 
     @classmethod
     def fit(cls, features_nf: Floats) -> Encoder:
@@ -58,31 +58,16 @@ class Encoder:
         return np.asarray(standard_nf / np.sqrt(1.0 + (standard_nf / self.reach) ** 2))
 
     def inverse(self, standard_nf: Floats) -> Floats:
-        """Return features as measured from the first so many standard ones."""
+        """Return features as measured from standard ones: the leading columns, where fewer are given."""
         count = standard_nf.shape[1]
         scale_f, mean_f, spread_f = (values[:count] for values in (self.scale_f, self.mean_f, self.spread_f))
         inside_nf = np.clip(standard_nf / self.reach, -0.999, 0.999)
         log_nf = standard_nf / np.sqrt(1.0 - inside_nf**2) * spread_f + mean_f
         return np.asarray(np.sinh(log_nf) * scale_f)
 
-    def state(self) -> dict[str, Floats]:
-        """Return what was learned as named arrays."""
-        return {
-            "encoder.scale_f": self.scale_f,
-            "encoder.mean_f": self.mean_f,
-            "encoder.spread_f": self.spread_f,
-        }
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Encoder:
-        """Return the encoder that `state` described."""
-        return cls(state["encoder.scale_f"], state["encoder.mean_f"], state["encoder.spread_f"])
-
-
-def _quietly(function: object, *args: object, **kwargs: object) -> Floats:
+def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Floats:
     """Call a NaN-aware reduction; a feature that is missing everywhere gives NaN and no warning."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(function(*args, **kwargs))  # type: ignore[operator]
+        return np.asarray(function(*args, **kwargs))

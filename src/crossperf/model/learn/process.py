@@ -1,21 +1,17 @@
-"""A Gaussian process over cells, its length scales learned by how well whole groups are foretold without them."""
+"""Learns a Gaussian process: its length scales by how well whole groups are predicted without them."""
 
 # N cells, F features, P platforms, G groups of one batch, S cells of the largest group, B cells of one batch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Integers = NDArray[np.int64]
+from crossperf.arrays import Floats, Integers
+from crossperf.model.fitted.process import COINCIDE, GaussianProcess
 
 #: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
 MOST_CELLS = 8000
@@ -23,97 +19,53 @@ _STEPS, _BATCH, _RATE = 60, 600, 0.1
 #: Holds the length scales near their common start, so that a table with many features cannot overfit them.
 _PRIOR = 0.02
 _LEAST_NOISE = 1e-3
-#: Squared distance below which two cells coincide; it keeps the gradient of the root finite.
-_COINCIDE = 1e-10
-#: Kernel values computed at a time.
-_CACHED = 500_000
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A fitted process with the kernel ``exp(-distance)``: rough, as times of programs are, and bounded.
-
-    Far from every known cell a prediction returns to the mean of training.
-    """
-
-    length_f: Floats
-    known_nf: Singles
-    weights_np: Singles
-    mean_p: Floats
-
-    @classmethod
-    def fit(
-        cls, standard_nf: Floats, target_np: Floats, groups_n: Integers, folds_rn: Integers, seed: int
-    ) -> tuple[Kernel, HeldOut]:
-        """Return the process of standard features, and what it foretells of each fold without that fold.
-
-        Parameters
-        ----------
-        groups_n
-            Cells that are left out together while the length scales are learned.
-        folds_rn
-            R divisions of the cells into folds; -1 is in no fold.
-        """
-        rng = np.random.default_rng(seed)
-        kept_n = _thinned(groups_n, rng)
-        mean_p = target_np[kept_n].mean(axis=0)
-        spread = max(float(target_np[kept_n].std(axis=0).mean()), 1e-9)
-        known = torch.from_numpy(np.ascontiguousarray(standard_nf[kept_n]))
-        target = torch.from_numpy((target_np[kept_n] - mean_p) / spread)
-        log_length_f, log_noise = _learn_scales(known, target, groups_n[kept_n], rng)
-        with torch.no_grad():
-            scaled_nf = known / log_length_f.exp()
-            kernel_nn = torch.exp(-_distance(scaled_nf, scaled_nf))
-            kernel_nn.diagonal().add_(float(log_noise.exp()) + _LEAST_NOISE)
-            factor_nn = torch.linalg.cholesky(kernel_nn)
-            weights_np = torch.cholesky_solve(target, factor_nn)
-            # Errors of left-out folds need no more than single precision, at half the time.
-            inverse_nn = torch.cholesky_inverse(factor_nn.float())
-            kernel = cls(
-                log_length_f.exp().numpy(),
-                scaled_nf.float().numpy(),
-                (weights_np * spread).float().numpy(),
-                mean_p,
-            )
-            held_out = [_held_out(inverse_nn, kernel_nn, weights_np, folds_rn[r, kept_n]) for r in range(len(folds_rn))]
-        predicted_rnp = np.full((len(folds_rn), *target_np.shape), np.nan)
-        gap_rn = np.full(folds_rn.shape, np.nan)
-        for r, (error_np, gap_n) in enumerate(held_out):
-            predicted_rnp[r, kept_n] = target_np[kept_n] - error_np * spread
-            gap_rn[r, kept_n] = gap_n
-        return kernel, HeldOut(predicted_rnp, gap_rn)
-
-    def predict(self, standard_nf: Floats) -> tuple[Floats, Floats]:
-        """Return predictions, and for each cell how far it is from what is known: 0 on a known cell, 1 far away."""
-        known_nf, weights_np = torch.from_numpy(self.known_nf), torch.from_numpy(self.weights_np)
-        known_square_n = known_nf.square().sum(dim=1)
-        asked_bf = torch.from_numpy((standard_nf / self.length_f).astype(np.float32))
-        parts, gaps = [], []
-        # So few rows at a time that they stay in the caches from the product to the exponential.
-        for rows_bf in torch.split(asked_bf, max(1, _CACHED // len(known_nf))):
-            near_bn = torch.addmm(known_square_n, rows_bf, known_nf.T, alpha=-2.0)
-            near_bn += rows_bf.square().sum(dim=1)[:, None]
-            near_bn.clamp_(min=_COINCIDE).sqrt_().neg_().exp_()
-            parts.append((near_bn @ weights_np).numpy())
-            gaps.append(1.0 - near_bn.amax(dim=1).numpy())
-        return np.concatenate(parts) + self.mean_p, np.concatenate(gaps).astype(np.float64)
-
-    def state(self) -> dict[str, Floats]:
-        """Return the arrays by name."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Kernel:
-        """Return the process that `state` described."""
-        return cls(**state)
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """What was foretold of each cell without its fold, and how far it then was from the rest; NaN where in no fold."""
+class LeftOut:
+    """The prediction of each cell without its fold, and its gap to the rest; NaN for cells in no fold."""
 
     predicted_rnp: Floats
     gap_rn: Floats
+
+
+def fit_process(
+    standard_nf: Floats, target_np: Floats, groups_n: Integers, folds_rn: Integers, seed: int
+) -> tuple[GaussianProcess, LeftOut]:
+    """Return the process of standard features, and its out-of-fold predictions in closed form.
+
+    Parameters
+    ----------
+    groups_n
+        Cells that are left out together while the length scales are learned.
+    folds_rn
+        R divisions of the cells into folds; -1 is in no fold.
+    """
+    rng = np.random.default_rng(seed)
+    kept_n = _thinned(groups_n, rng)
+    mean_p = target_np[kept_n].mean(axis=0)
+    spread = max(float(target_np[kept_n].std(axis=0).mean()), 1e-9)
+    known = torch.from_numpy(np.ascontiguousarray(standard_nf[kept_n]))
+    target = torch.from_numpy((target_np[kept_n] - mean_p) / spread)
+    log_length_f, log_noise = _learn_scales(known, target, groups_n[kept_n], rng)
+    with torch.no_grad():
+        scaled_nf = known / log_length_f.exp()
+        kernel_nn = torch.exp(-_distance(scaled_nf, scaled_nf))
+        kernel_nn.diagonal().add_(float(log_noise.exp()) + _LEAST_NOISE)
+        factor_nn = torch.linalg.cholesky(kernel_nn)
+        weights_np = torch.cholesky_solve(target, factor_nn)
+        # Errors of left-out folds need no more than single precision, at half the time.
+        inverse_nn = torch.cholesky_inverse(factor_nn.float())
+        process = GaussianProcess(
+            log_length_f.exp().numpy(), scaled_nf.float().numpy(), (weights_np * spread).float().numpy(), mean_p
+        )
+        left_out = [_left_out(inverse_nn, kernel_nn, weights_np, folds_rn[r, kept_n]) for r in range(len(folds_rn))]
+    predicted_rnp = np.full((len(folds_rn), *target_np.shape), np.nan)
+    gap_rn = np.full(folds_rn.shape, np.nan)
+    for r, (error_np, gap_n) in enumerate(left_out):
+        predicted_rnp[r, kept_n] = target_np[kept_n] - error_np * spread
+        gap_rn[r, kept_n] = gap_n
+    return process, LeftOut(predicted_rnp, gap_rn)
 
 
 def _thinned(groups_n: Integers, rng: np.random.Generator) -> Integers:
@@ -126,7 +78,7 @@ def _thinned(groups_n: Integers, rng: np.random.Generator) -> Integers:
 
 
 def _learn_scales(known: Tensor, target: Tensor, groups_n: Integers, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    """Return log length scales and log noise that foretell whole groups best from the others of a batch.
+    """Return the log length scales and log noise that predict whole groups best from the others of a batch.
 
     The error of a group without its own cells has a closed form, ``inv(inv(K)[g, g]) @ (inv(K) @ y)[g]``, so
     each step is one leave-one-group-out validation of a batch, and follows its gradient.
@@ -176,7 +128,7 @@ def _left_out_errors(inverse_bb: Tensor, weights_bp: Tensor, groups_b: Integers)
     return error_gsp[real_gs]
 
 
-def _held_out(inverse_nn: Tensor, kernel_nn: Tensor, weights_np: Tensor, fold_n: Integers) -> tuple[Floats, Floats]:
+def _left_out(inverse_nn: Tensor, kernel_nn: Tensor, weights_np: Tensor, fold_n: Integers) -> tuple[Floats, Floats]:
     """Return errors and distances of each cell without its fold; NaN for cells in no fold."""
     error_np = np.full(tuple(weights_np.shape), np.nan)
     gap_n = np.full(len(fold_n), np.nan)
@@ -192,4 +144,4 @@ def _held_out(inverse_nn: Tensor, kernel_nn: Tensor, weights_np: Tensor, fold_n:
 def _distance(left_af: Tensor, right_bf: Tensor) -> Tensor:
     """Return Euclidean distances."""
     square_ab = left_af.square().sum(1)[:, None] + right_bf.square().sum(1)[None] - 2.0 * left_af @ right_bf.T
-    return square_ab.clamp(min=_COINCIDE).sqrt()
+    return square_ab.clamp(min=COINCIDE).sqrt()

@@ -9,6 +9,7 @@ shared sigma with its closed-form optimum (Rybkin, Daniilidis and Levine 2021) b
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -122,6 +123,36 @@ def kl_weight(schedule: Schedule, progress: float, cycles: int = 4) -> float:
     if schedule == "cyclical" and progress < 1.0:
         progress = progress * cycles % 1.0
     return min(1.0, 2.0 * progress)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The negative evidence lower bound of a batch, in nats a cell, with its parts."""
+
+    loss: Tensor
+    mean_nk: Tensor
+    log_sigma: Tensor
+    kl_n: Tensor
+
+
+def negative_bound(
+    vae: Vae, x_nf: Tensor, seen_nf: Tensor, shown_nf: Tensor, weight: float, *, calibrated: bool = True
+) -> Bound:
+    """Return ``-log p(x | z) + weight * KL(q(z | shown) || N(0, I))`` of a batch, averaged over its cells.
+
+    Parameters
+    ----------
+    shown_nf
+        What the encoder is shown of what was seen: less of it, where the model is to learn to do without.
+    calibrated
+        Sigma at its optimum for the batch; otherwise it is 1.
+    """
+    mean_nk, log_var_nk = vae.encode(x_nf, shown_nf)
+    decoded_nf = vae.decoder(sample(mean_nk, log_var_nk))
+    log_sigma = optimal_log_sigma(x_nf, decoded_nf, seen_nf) if calibrated else torch.zeros((), device=x_nf.device)
+    nll_n = gaussian_nll(x_nf, decoded_nf, seen_nf, log_sigma)
+    kl_n = kl_to_standard_normal(mean_nk, log_var_nk)
+    return Bound(nll_n.mean() + weight * kl_n.mean(), mean_nk, log_sigma, kl_n.detach())
 
 
 def active_units(mean_nk: Tensor) -> int:

@@ -1,4 +1,4 @@
-"""How the networks here are trained: whole tensors on the device, seeded draws, one-cycle steps."""
+"""How the networks are trained: whole tensors on the device, seeded draws, a one-cycle learning rate."""
 
 # N cells, F features, P platforms
 
@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
+from crossperf.model.fitted.mlp import Mlp
 
 
 def device_for(name: str) -> torch.device:
@@ -40,7 +42,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Batch:
     """Encoded features and standard targets on the device: zeros where nothing was seen, and what was seen."""
 
     x_nf: Tensor
@@ -51,11 +53,11 @@ class Cells:
     def __len__(self) -> int:
         return len(self.x_nf)
 
-    def __getitem__(self, rows_n: Tensor | NDArray[np.int64]) -> Cells:
-        return Cells(self.x_nf[rows_n], self.seen_nf[rows_n], self.y_np[rows_n], self.known_np[rows_n])
+    def __getitem__(self, rows_n: Tensor | Integers) -> Batch:
+        return Batch(self.x_nf[rows_n], self.seen_nf[rows_n], self.y_np[rows_n], self.known_np[rows_n])
 
 
-def filled(values: NDArray[np.float64], device: torch.device) -> tuple[Tensor, Tensor]:
+def filled(values: Floats, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return values with zeros for NaN, and a tensor that is 1 where there was a value."""
     seen = ~np.isnan(values)
     zeroed = np.where(seen, values, 0.0)
@@ -90,11 +92,11 @@ def watched(
             continue
         network.eval()
         with torch.no_grad():
-            held_out = loss()
+            held_out_loss = loss()
         network.train()
         looks_since += 1
-        if held_out < best:
-            best, looks_since = held_out, 0
+        if held_out_loss < best:
+            best, looks_since = held_out_loss, 0
             best_weights = {name: value.clone() for name, value in network.state_dict().items()}
         if looks_since >= patience:
             break
@@ -102,33 +104,30 @@ def watched(
         network.load_state_dict(best_weights)
 
 
-def one_cycle(progress: float) -> float:
-    """Return the share of the learning rate at a point of training: up over the first tenth, down over the rest.
-
-    >>> [round(one_cycle(p), 2) for p in (0.0, 0.05, 0.1, 0.55, 1.0)]
-    [0.04, 0.52, 1.0, 0.5, 0.0]
-    """
-    start, turn = 0.04, 0.1
-    if progress < turn:
-        return start + (1.0 - start) * 0.5 * (1.0 - math.cos(math.pi * progress / turn))
-    return 0.5 * (1.0 + math.cos(math.pi * min((progress - turn) / (1.0 - turn), 1.0)))
-
-
 class Stepper:
     """AdamW in one fused call, its rate on a one-cycle schedule over a known number of steps."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], rate: float, steps: int, weight_decay: float) -> None:
         self._optimizer = torch.optim.AdamW(parameters, lr=rate, weight_decay=weight_decay, fused=True)
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(
-            self._optimizer, lambda step: one_cycle(step / max(steps, 1))
+        # Up over the first tenth of the steps from 4 % of the rate, then down to zero (Smith and Topin 2018). torch
+        # divides by the length of the way up, which must not be zero.
+        total = max(steps, 1) + 1
+        self._schedule = torch.optim.lr_scheduler.OneCycleLR(
+            self._optimizer, rate, total, pct_start=max(0.1, 2.0 / total), div_factor=25.0, cycle_momentum=False
         )
+
+    def follow(self, loss: Tensor) -> None:
+        """Take one step down the gradient of a loss."""
+        self.clear()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.step()
 
     def clear(self) -> None:
         """Forget the gradients of the last step."""
         self._optimizer.zero_grad(set_to_none=True)
 
     def step(self) -> None:
-        """Follow the gradients."""
+        """Follow the gradients that are there."""
         self._optimizer.step()
         self._schedule.step()
 
@@ -142,9 +141,15 @@ def contrast_loss(error_np: Tensor, seen_np: Tensor, level_weight: float = 0.3) 
     count_n = seen_np.sum(dim=1).clamp(min=1.0)
     level_n = (error_np * seen_np).sum(dim=1) / count_n
     contrast_np = (error_np - level_n[:, None]) * seen_np
-    return _huber(contrast_np).sum() / seen_np.sum().clamp(min=1.0) + level_weight * _huber(level_n).mean()
+    zero = torch.zeros_like
+    between = functional.huber_loss(contrast_np, zero(contrast_np), reduction="sum") / seen_np.sum().clamp(min=1.0)
+    return between + level_weight * functional.huber_loss(level_n, zero(level_n))
 
 
-def _huber(error: Tensor) -> Tensor:
-    size = error.abs()
-    return torch.where(size < 1.0, 0.5 * error.square(), size - 0.5)
+def plain(network: nn.Module) -> Mlp:
+    """Return the linear layers of a network as arrays; dropout leaves no trace once training is over."""
+    linear = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+    weights, biases = (
+        tuple(getattr(layer, name).detach().cpu().numpy().copy() for layer in linear) for name in ("weight", "bias")
+    )
+    return Mlp(weights, biases)

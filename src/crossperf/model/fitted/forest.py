@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int32]
+from crossperf.arrays import Floats, Mask
+
+Numbers = NDArray[np.int32]
 
 #: Cells that are worth a thread.
 _ROWS_A_THREAD = 256
@@ -26,13 +27,13 @@ _WALKERS = 65_536
 class Forest:
     """All trees of a forest end to end; a node's children are node numbers, and a leaf is its own child."""
 
-    root_t: Integers
-    left_m: Integers
-    right_m: Integers
-    feature_m: Integers
+    root_t: Numbers
+    left_m: Numbers
+    right_m: Numbers
+    feature_m: Numbers
     threshold_m: Floats
-    missing_left_m: NDArray[np.bool_]
-    value_row_m: Integers
+    missing_left_m: Mask
+    value_row_m: Numbers
     leaf_values_lp: Floats
 
     @classmethod
@@ -59,7 +60,7 @@ class Forest:
         )
 
     def predict(self, features_nf: Floats) -> Floats:
-        """Return the mean over trees; so many trees are followed at once that their state stays in the caches."""
+        """Return the mean over trees; trees are followed in groups whose state stays in the caches."""
         # scikit-learn compares 32-bit features with 64-bit thresholds.
         single_nf = features_nf.astype(np.float32)
         if len(single_nf) < 2 * _ROWS_A_THREAD:
@@ -77,7 +78,7 @@ class Forest:
             total_np += self.leaf_values_lp[leaf_tn].sum(axis=0)
         return total_np / len(self.root_t)
 
-    def _leaves(self, single_nf: NDArray[np.float32], root_t: Integers) -> NDArray[np.int32]:
+    def _leaves(self, single_nf: NDArray[np.float32], root_t: Numbers) -> NDArray[np.int32]:
         """Return the leaf that each cell ends in, in each of some trees."""
         count = len(single_nf)
         node_w = np.repeat(root_t, count)
@@ -91,12 +92,3 @@ class Forest:
             node_w[moving] = node
             moving = moving[self.left_m[node] != node]
         return self.value_row_m[node_w].reshape(len(root_t), count)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def from_state(cls, state: dict[str, NDArray[Any]]) -> Forest:
-        """Return the forest that `state` described."""
-        return cls(**state)

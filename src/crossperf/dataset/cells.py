@@ -1,0 +1,114 @@
+"""Cells: workloads seen from source platforms, beside the measured time of each workload on every platform."""
+
+# N cells, W workloads, P platforms
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+
+from crossperf.arrays import Floats, Integers, Mask
+
+#: An application and one of its inputs.
+Workload = tuple[str, str]
+Split = Literal["row", "workload", "app"]
+SPLITS: tuple[Split, ...] = ("row", "workload", "app")
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """N cells of W workloads on P platforms; one cell is one workload seen from one source platform.
+
+    ``log_time_wp`` holds log seconds, NaN where a workload never ran. Datasets, held-out predictions and saved
+    models all hold these arrays, and hold them here.
+    """
+
+    platforms: tuple[str, ...]
+    platform_classes: tuple[str, ...]
+    workloads: tuple[Workload, ...]
+    log_time_wp: Floats
+    workload_n: Integers
+    source_n: Integers
+
+    def __len__(self) -> int:
+        return len(self.source_n)
+
+    @property
+    def log_relative_time_np(self) -> Floats:
+        """log(time on p / time on the source platform) of each cell."""
+        return relative_to(self.log_time_wp[self.workload_n], self.source_n)
+
+    @cached_property
+    def apps(self) -> tuple[str, ...]:
+        """The applications, by name."""
+        return tuple(sorted({app for app, _ in self.workloads}))
+
+    @cached_property
+    def app_w(self) -> Integers:
+        """The number of each workload's application."""
+        number = {app: i for i, app in enumerate(self.apps)}
+        return np.array([number[app] for app, _ in self.workloads], dtype=np.int64)
+
+    @property
+    def app_n(self) -> Integers:
+        """The number of each cell's application."""
+        return self.app_w[self.workload_n]
+
+    @property
+    def complete_w(self) -> Mask:
+        """Which workloads ran on every platform."""
+        return np.asarray(~np.isnan(self.log_time_wp).any(axis=1))
+
+    @property
+    def cpu_n(self) -> Mask:
+        """Which cells were measured on a platform of class ``cpu``."""
+        return np.array([name == "cpu" for name in self.platform_classes])[self.source_n]
+
+    def groups_n(self, split: Split) -> Integers:
+        """Return the group of each cell that a split keeps whole."""
+        return {"row": np.arange(len(self)), "workload": self.workload_n, "app": self.app_n}[split]
+
+    def take(self, rows_n: Integers) -> Self:
+        """Return these cells alone; the times of all workloads stay."""
+        return replace(self, workload_n=self.workload_n[rows_n], source_n=self.source_n[rows_n])
+
+    def compact(self) -> Self:
+        """Return the same cells with their own workloads alone."""
+        kept_w, workload_n = np.unique(self.workload_n, return_inverse=True)
+        return replace(
+            self,
+            workloads=tuple(self.workloads[w] for w in kept_w),
+            log_time_wp=self.log_time_wp[kept_w],
+            workload_n=workload_n.astype(np.int64),
+        )
+
+    def on(self, platforms: Sequence[str], platform_classes: Sequence[str]) -> Self:
+        """Return the cells with their platforms in another list, which holds all of them and may hold more."""
+        place_p = np.array([platforms.index(name) for name in self.platforms], dtype=np.int64)
+        return replace(
+            self,
+            platforms=tuple(platforms),
+            platform_classes=tuple(platform_classes),
+            log_time_wp=spread(self.log_time_wp, place_p, len(platforms)),
+            source_n=place_p[self.source_n],
+        )
+
+
+def relative_to(log_time_np: Floats, reference_n: Integers) -> Floats:
+    """Return log times less that on each row's reference platform, which is then exactly 0.
+
+    >>> relative_to(np.array([[1.0, 3.0]]), np.array([1])).tolist()
+    [[-2.0, 0.0]]
+    """
+    return np.asarray(log_time_np - np.take_along_axis(log_time_np, reference_n[:, None], axis=1))
+
+
+def spread(values: Floats, place_p: Integers, count: int) -> Floats:
+    """Return values whose last axis is moved to other places of a longer one; NaN elsewhere."""
+    wider = np.full((*values.shape[:-1], count), np.nan)
+    wider[..., place_p] = values
+    return wider

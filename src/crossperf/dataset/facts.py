@@ -1,0 +1,30 @@
+"""What a dataset, a model or an evaluation remembers of the runs table it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """The facts of a runs table: where it came from, what it holds, and how its runs can be recognised.
+
+    Parameters
+    ----------
+    fingerprint
+        A digest of everything that can change an answer.
+    warnings
+        How many warnings `runs check` gives for it.
+    """
+
+    path: str
+    fingerprint: str
+    runs: int
+    failed_runs: int
+    warnings: int
+    apps: int
+    workloads: int
+    platforms: tuple[str, ...]
+    info: Mapping[str, Any] = field(default_factory=dict)

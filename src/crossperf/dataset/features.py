@@ -1,0 +1,214 @@
+"""A feature matrix that never travels without its column names.
+
+Everything that turns measurements into model inputs goes through `Features`: the columns know by name which of them
+are counters, rates, the runtime, and the one-hot source platform. Nobody counts offsets or guesses by values.
+"""
+
+# N cells, F features
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.errors import SettingsError, did_you_mean, some_of
+
+#: What a column is.
+COUNTER, RUN_TIME, SOURCE, RATE = "counter", "runtime", "source", "rate"
+RUNTIME = "runtime_s"
+SOURCE_PREFIX = "source="
+RATE_SUFFIX = "/s"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names and kinds of the columns of a feature matrix, in their order.
+
+    >>> Columns.of(["instructions"], ["cpu-a", "gpu-a"]).names
+    ('instructions', 'runtime_s', 'source=cpu-a', 'source=gpu-a')
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    @classmethod
+    def of(cls, counters: Sequence[str], sources: Sequence[str]) -> Columns:
+        """Return the columns of cells: counters, the runtime on the source platform, the source platform one-hot."""
+        names = (*counters, RUNTIME, *(SOURCE_PREFIX + name for name in sources))
+        kinds = [COUNTER] * len(counters) + [RUN_TIME] + [SOURCE] * len(sources)
+        return cls(names, tuple(kinds))
+
+    @classmethod
+    def named(cls, names: Sequence[str]) -> Columns:
+        """Return columns whose kinds follow from their names, as a data frame brings them.
+
+        >>> Columns.named(["uses_avx", "runtime_s", "source=cpu-a"]).kinds
+        ('counter', 'runtime', 'source')
+        """
+        return cls(tuple(names), tuple(_kind_of(name) for name in names))
+
+    @classmethod
+    def unnamed(cls, count: int) -> Columns:
+        """Return columns of a matrix without names: all are counters, and no source or runtime is known."""
+        return cls(tuple(f"x{i}" for i in range(count)), (COUNTER,) * count)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The counters, by name."""
+        return self._of_kind(COUNTER)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The platforms that a run may have been measured on."""
+        return tuple(name.removeprefix(SOURCE_PREFIX) for name in self._of_kind(SOURCE))
+
+    def _of_kind(self, kind: str) -> tuple[str, ...]:
+        return tuple(name for name, own in zip(self.names, self.kinds, strict=True) if own == kind)
+
+    def mask(self, *kinds: str) -> Mask:
+        """Return which columns are of these kinds."""
+        return np.array([kind in kinds for kind in self.kinds], dtype=bool)
+
+    @property
+    def with_rates(self) -> Columns:
+        """These columns, and each counter once more as a rate per second; the same where no runtime is known."""
+        if RUN_TIME not in self.kinds:
+            return self
+        rates = tuple(name + RATE_SUFFIX for name in self.counters)
+        return Columns((*self.names, *rates), (*self.kinds, *[RATE] * len(rates)))
+
+
+def _kind_of(name: str) -> str:
+    if name == RUNTIME:
+        return RUN_TIME
+    return SOURCE if name.startswith(SOURCE_PREFIX) else COUNTER
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Cells as a model sees them: a matrix, its columns, and the group of each row.
+
+    A counter that was not measured is NaN. Indexing selects rows, so that scikit-learn's splitters and
+    ``cross_val_score`` take it as their ``X``; ``numpy.asarray`` returns the matrix alone.
+
+    Parameters
+    ----------
+    workload_n, app_n
+        The workload and the application of each row, as numbers: what a split keeps whole. ``None``: not known.
+    cpu_n
+        Which rows were measured on a platform of class ``cpu``. ``None``: not known.
+
+    >>> features = Features.of(np.array([[5e9]]), np.array([2.0]), np.array([1]), Columns.of(["flop"], ["a", "b"]))
+    >>> features.column("runtime_s"), features.source_n
+    (array([2.]), array([1]))
+    """
+
+    values_nf: Floats
+    columns: Columns
+    workload_n: Integers | None = None
+    app_n: Integers | None = None
+    cpu_n: Mask | None = None
+
+    @classmethod
+    def of(cls, counters_nc: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
+        """Return the features of cells: counters as measured, the runtime, the source platform one-hot."""
+        one_hot_np = np.eye(len(columns.sources))[source_n]
+        return cls(np.column_stack([counters_nc, runtime_s_n, one_hot_np]), columns)
+
+    @classmethod
+    def read(cls, X: Any) -> Features:
+        """Return features from what scikit-learn takes as ``X``: features, a data frame with names, or a matrix."""
+        if isinstance(X, Features):
+            return X
+        names = getattr(X, "columns", None)
+        values_nf = np.asarray(X, np.float64)
+        known = names is not None and all(isinstance(name, str) for name in names)
+        return cls(values_nf, Columns.named(list(names)) if known else Columns.unnamed(values_nf.shape[1]))  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.values_nf)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.values_nf, dtype=dtype) if copy else np.asarray(self.values_nf, dtype=dtype)
+
+    def __getitem__(self, rows: Any) -> Features:
+        rows = rows[0] if isinstance(rows, tuple) else rows
+        rows = [rows] if isinstance(rows, int | np.integer) else rows
+        groups = (None if labels is None else labels[rows] for labels in (self.workload_n, self.app_n, self.cpu_n))
+        return Features(self.values_nf[rows], self.columns, *groups)
+
+    def __repr__(self) -> str:
+        counters, sources = self.columns.counters, self.columns.sources
+        return (
+            f"Features: {len(self):,} cells x {len(self.columns):,} columns\n"
+            f"  {len(counters)} counters: {some_of(counters)}\n"
+            f"  measured on {some_of(sources) or 'unknown platforms'}"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.values_nf), self.values_nf.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the numbers."""
+        return self.values_nf.dtype
+
+    def column(self, name: str) -> Floats:
+        """Return one column by its name."""
+        return np.asarray(self.values_nf[:, self.columns.names.index(name)])
+
+    @cached_property
+    def counters_nc(self) -> Floats:
+        """The counters alone."""
+        return self.values_nf[:, self.columns.mask(COUNTER)]
+
+    @cached_property
+    def source_n(self) -> Integers:
+        """The number of each row's source platform, in the order of ``columns.sources``; -1 where none is marked."""
+        one_hot_np = np.nan_to_num(self.values_nf[:, self.columns.mask(SOURCE)])
+        if not one_hot_np.shape[1]:
+            return np.full(len(self), -1)
+        return np.where(one_hot_np.any(axis=1), one_hot_np.argmax(axis=1), -1)
+
+    def with_rates(self) -> Features:
+        """Return the features, and each counter divided by the runtime."""
+        if RUN_TIME not in self.columns.kinds:
+            return self
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rates_nc = self.counters_nc / self.values_nf[:, self.columns.mask(RUN_TIME)]
+        values_nf = np.column_stack([self.values_nf, np.where(np.isfinite(rates_nc), rates_nc, np.nan)])
+        return replace(self, values_nf=values_nf, columns=self.columns.with_rates)
+
+    def matched(self, columns: Columns) -> Features:
+        """Return the features in the order of a model's columns, matched by name; raise where one is absent.
+
+        Features without names (a bare matrix) are taken by position.
+        """
+        if self.columns == columns or self.columns == Columns.unnamed(len(self.columns)):
+            return self if self.columns == columns else replace(self, columns=columns)
+        place = {name: i for i, name in enumerate(self.columns.names)}
+        absent = [name for name in columns.names if name not in place]
+        if absent:
+            raise SettingsError(
+                f"X: found no column {absent[0]!r}{did_you_mean(absent[0], place)}, expected the {len(columns)} "
+                f"columns that the model was fitted on ({some_of(columns.names)}). Add it, NaN where it was not measured.",
+                argument="X",
+                columns=absent,
+            )
+        return replace(self, values_nf=self.values_nf[:, [place[name] for name in columns.names]], columns=columns)
+
+    def to_frame(self) -> Any:
+        """Return the matrix as a data frame of pandas where it is installed, otherwise of Polars."""
+        from crossperf.frames import to_frame
+
+        return to_frame({name: self.values_nf[:, i] for i, name in enumerate(self.columns.names)})

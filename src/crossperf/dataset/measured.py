@@ -1,0 +1,164 @@
+"""What was measured: the medians over the repeats of each workload on each platform, not paired yet."""
+
+# N cells, C counters, H halves of the repeats
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.cells import Workload
+from crossperf.dataset.features import RUNTIME, Columns, Features
+from crossperf.errors import DatasetError, did_you_mean, some_of
+from crossperf.records import OK, Run
+from crossperf.runs.rules import COUNTER_PREFIX
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from crossperf.runs.table import RunsTable
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """N workloads on a platform each: counters and runtime as medians over their successful runs.
+
+    ``runtime_s_halves_hn`` holds the medians of the even and of the odd repeats: how well the data predicts itself.
+    """
+
+    where: str
+    counters: tuple[str, ...]
+    app_n: tuple[str, ...]
+    input_n: tuple[str, ...]
+    platform_n: tuple[str, ...]
+    counters_nc: Floats
+    runtime_s_n: Floats
+    runtime_s_halves_hn: Floats
+    failed_runs: int = 0
+
+    def __len__(self) -> int:
+        return len(self.app_n)
+
+    @property
+    def workload_of_n(self) -> list[Workload]:
+        """The workload of each cell."""
+        return list(zip(self.app_n, self.input_n, strict=True))
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The workloads, each once, in the order of the cells."""
+        return tuple(dict.fromkeys(self.workload_of_n))
+
+    def numbers_of(self, platforms: Sequence[str]) -> Integers:
+        """Return the number of each cell's platform in a list."""
+        number = {name: i for i, name in enumerate(platforms)}
+        return np.array([number[name] for name in self.platform_n], dtype=np.int64)
+
+    def take(self, rows: Sequence[int]) -> Measured:
+        """Return these cells alone."""
+        kept = np.array(rows, dtype=np.int64)
+        return replace(
+            self,
+            app_n=tuple(self.app_n[i] for i in rows),
+            input_n=tuple(self.input_n[i] for i in rows),
+            platform_n=tuple(self.platform_n[i] for i in rows),
+            counters_nc=self.counters_nc[kept],
+            runtime_s_n=self.runtime_s_n[kept],
+            runtime_s_halves_hn=self.runtime_s_halves_hn[:, kept],
+        )
+
+    def features(self, columns: Columns) -> Features:
+        """Return the features that a model knows, matched by name: a counter that is absent counts as not measured."""
+        place = {name: i for i, name in enumerate(self.counters)}
+        wanted = columns.counters
+        if wanted and not any(name in place for name in wanted):
+            raise DatasetError(
+                f"{self.where}: found none of the {len(wanted)} counters that the model was trained on, expected "
+                f"{some_of(wanted)}{did_you_mean(wanted[0], place)}. Collect these counters, or train a model on the "
+                "ones you have.",
+                missing=list(wanted),
+            )
+        absent_n = np.full(len(self), np.nan)
+        by_column = [self.counters_nc[:, place[name]] if name in place else absent_n for name in wanted]
+        counters_nc = np.stack(by_column, axis=1) if by_column else np.empty((len(self), 0))
+        return Features.of(counters_nc, self.runtime_s_n, self.numbers_of(columns.sources), columns)
+
+
+def measured_table(table: RunsTable, platforms: Sequence[str] | None = None) -> Measured:
+    """Return the cells of a table's successful runs, on some platforms or on all.
+
+    The repeats of a cell, in their order, also fall alternately into two halves.
+    """
+    import polars as pl
+
+    frame = table.succeeded.lazy()
+    if platforms is not None:
+        frame = frame.filter(pl.col("platform").is_in(list(platforms)))
+    cell = ["app", "input", "platform"]
+    order = [*cell, "repeat"] if "repeat" in table.frame.columns else cell
+    odd = (pl.int_range(pl.len()) % 2).over(cell).cast(pl.Boolean).alias("odd")
+    columns = table.counters
+    cells = (
+        frame.select(*order, RUNTIME, *columns)
+        .sort(order, maintain_order=True)
+        .with_columns(odd)
+        .group_by(cell, maintain_order=True)
+        .agg(
+            pl.col(RUNTIME).median(),
+            pl.col(RUNTIME).filter(~pl.col("odd")).median().alias("even_s"),
+            pl.col(RUNTIME).filter("odd").median().alias("odd_s"),
+            *(pl.col(name).median() for name in columns),
+        )
+        .collect()
+    )
+    kept = [name for name in columns if cells[name].null_count() < cells.height]
+    return Measured(
+        where=table.path,
+        counters=tuple(name.removeprefix(COUNTER_PREFIX) for name in kept),
+        app_n=tuple(cells["app"]),
+        input_n=tuple(cells["input"]),
+        platform_n=tuple(cells["platform"]),
+        # A frame without columns has no rows either, so a table without counters needs its own.
+        counters_nc=_floats(cells.select(kept)) if kept else np.empty((cells.height, 0)),
+        runtime_s_n=_floats(cells.select(RUNTIME))[:, 0],
+        runtime_s_halves_hn=_floats(cells.select("even_s", "odd_s")).T,
+        failed_runs=table.n_failed,
+    )
+
+
+def _floats(frame: pl.DataFrame) -> Floats:
+    return np.ascontiguousarray(frame.fill_null(np.nan).to_numpy().astype(np.float64))
+
+
+def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
+    """Return the cells of a few checked runs in plain Python: a table of one row is not worth a query engine."""
+    by_cell: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs:
+        if run.status == OK:
+            by_cell.setdefault((run.app, run.input, run.platform), []).append(run)
+    cells = sorted(by_cell)
+    names = sorted({name for run in runs for name, value in run.counters.items() if value is not None})
+    runtime_s_n = np.array([_median(run.runtime_s for run in by_cell[cell]) for cell in cells])
+    return Measured(
+        where=where,
+        counters=tuple(names),
+        app_n=tuple(app for app, _, _ in cells),
+        input_n=tuple(input_ for _, input_, _ in cells),
+        platform_n=tuple(platform for _, _, platform in cells),
+        counters_nc=np.array(
+            [[_median(run.counters.get(name) for run in by_cell[cell]) for name in names] for cell in cells]
+        ).reshape(len(cells), len(names)),
+        runtime_s_n=runtime_s_n,
+        runtime_s_halves_hn=np.full((2, len(cells)), np.nan),
+        failed_runs=sum(run.status != OK for run in runs),
+    )
+
+
+def _median(values: Iterable[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(median(known)) if known else float("nan")

@@ -1,0 +1,196 @@
+"""Pairs the runs of a table across platforms into features and relative times.
+
+One row is one *cell*: one workload seen from one source platform, its repeats combined by the median. Nothing here
+is fitted: scaling belongs to the estimators, which see training rows alone.
+"""
+
+# N cells, F features, W workloads, P platforms, H halves of the repeats
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.cells import Cells
+from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.features import Columns, Features
+from crossperf.dataset.measured import Measured, measured_table
+from crossperf.errors import DatasetError, did_you_mean, some_of
+from crossperf.runs.summary import info
+from crossperf.runs.table import RunsTable, Source, open_table
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset(Cells):
+    """What models learn from and are scored on: cells with their features and the facts of their table.
+
+    ``X`` and ``y`` are scikit-learn's: ``y`` is the log relative time on each platform, NaN where a workload never
+    ran. ``log_time_halves_hwp`` holds the log times of the even and of the odd repeats.
+    """
+
+    features: Features
+    log_time_halves_hwp: Floats
+    table: TableFacts
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset of {self.table.path}: {len(self):,} cells\n"
+            f"  {len(self.workloads):,} workloads of {len(self.apps):,} applications ({some_of(self.apps, 4)})\n"
+            f"  {len(self.platforms)} platforms: {some_of(self.platforms, 8)}\n"
+            f"  {len(self.counters)} counters: {some_of(self.counters, 4)}\n"
+            f"  {int(self.complete_w.sum()):,} workloads ran on every platform\n"
+            f"  {self.table.runs:,} runs, {self.table.failed_runs:,} failed; fingerprint {self.table.fingerprint}"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    @property
+    def X(self) -> Features:  # noqa: N802
+        """The features, with the groups of their rows: ``Crossperf().fit(data.X, data.y)`` is what `train` does."""
+        return replace(self.features, workload_n=self.workload_n, app_n=self.app_n, cpu_n=self.cpu_n)
+
+    @property
+    def y(self) -> Floats:
+        """log(time on p / time on the source platform) of each cell."""
+        return self.log_relative_time_np
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The counters, by name."""
+        return self.features.columns.counters
+
+    def take(self, rows_n: Integers) -> Self:
+        """Return these cells alone; the measured times of all workloads stay."""
+        return replace(super().take(rows_n), features=self.features[rows_n])
+
+    def compact(self) -> Self:
+        """Return the same cells with their own workloads alone."""
+        return replace(super().compact(), log_time_halves_hwp=self.log_time_halves_hwp[:, np.unique(self.workload_n)])
+
+    def without(self, platform: str) -> Self:
+        """Return the dataset as if a platform had never been measured; the workloads keep their numbers."""
+        number = self.platforms.index(platform)
+        kept = self.take(np.flatnonzero(self.source_n != number))
+        names = tuple(name for name in self.platforms if name != platform)
+        source_n = kept.source_n - (kept.source_n > number)
+        runtime_s_n = kept.features.values_nf[:, kept.features.columns.mask("runtime")][:, 0]
+        columns = Columns.of(self.counters, names)
+        return replace(
+            kept,
+            platforms=names,
+            platform_classes=tuple(kind for i, kind in enumerate(self.platform_classes) if i != number),
+            source_n=source_n,
+            features=Features.of(kept.features.counters_nc, runtime_s_n, source_n, columns),
+            log_time_wp=np.delete(self.log_time_wp, number, axis=1),
+            log_time_halves_hwp=np.delete(self.log_time_halves_hwp, number, axis=2),
+            table=replace(self.table, platforms=names),
+        )
+
+
+def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
+    """Return the dataset of a runs table: every cell, paired with the times on every platform.
+
+    Parameters
+    ----------
+    source
+        A path, a `RunsTable`, records, or a data frame of pandas, Polars or pyarrow.
+    platforms
+        The platforms to keep, in the order of the answer; all of the table's, by name, when ``None``.
+
+    Returns
+    -------
+    Dataset
+        ``X`` and ``y`` for any scikit-learn regressor, with the groups of each split.
+
+    >>> from crossperf.datasets import toy
+    >>> data = build(toy.make_runs(apps=3, inputs=2, seed=1))
+    >>> data.X.shape, data.y.shape
+    ((24, 22), (24, 4))
+    """
+    table = open_table(source)
+    names = _chosen_platforms(table, platforms)
+    measured = measured_table(table, names)
+    if not len(measured):
+        raise DatasetError(f"{table.path}: found no successful run, expected at least one.", path=table.path)
+    workloads = measured.workloads
+    number = {workload: i for i, workload in enumerate(workloads)}
+    workload_n = np.array([number[workload] for workload in measured.workload_of_n], dtype=np.int64)
+    source_n = measured.numbers_of(names)
+
+    def paired(runtime_s_n: Floats) -> Floats:
+        log_time_wp = np.full((len(workloads), len(names)), np.nan)
+        log_time_wp[workload_n, source_n] = np.log(runtime_s_n)
+        return log_time_wp
+
+    log_time_wp = paired(measured.runtime_s_n)
+    if np.isnan(log_time_wp).any(axis=1).all():
+        raise DatasetError(
+            f"{table.path}: none of {len(workloads):,} workloads ran on all {len(names)} platforms, expected at "
+            "least one that did. Measure one everywhere, or choose platforms that share workloads.",
+            path=table.path,
+        )
+    return Dataset(
+        platforms=names,
+        platform_classes=_classes(table, names),
+        workloads=workloads,
+        log_time_wp=log_time_wp,
+        workload_n=workload_n,
+        source_n=source_n,
+        features=measured.features(Columns.of(measured.counters, names)),
+        log_time_halves_hwp=np.stack([paired(half_n) for half_n in measured.runtime_s_halves_hn]),
+        table=_facts(table, measured, names),
+    )
+
+
+def _facts(table: RunsTable, measured: Measured, platforms: tuple[str, ...]) -> TableFacts:
+    return TableFacts(
+        path=table.path,
+        fingerprint=table.fingerprint,
+        runs=table.frame.height,
+        failed_runs=table.n_failed,
+        warnings=len(table.warnings),
+        apps=len(set(measured.app_n)),
+        workloads=len(measured.workloads),
+        platforms=platforms,
+        info=info(table),
+    )
+
+
+def _chosen_platforms(table: RunsTable, platforms: Sequence[str] | None) -> tuple[str, ...]:
+    measured = sorted(table.succeeded["platform"].unique())
+    names = tuple(measured if platforms is None else dict.fromkeys(platforms))
+    for name in names:
+        if name not in measured:
+            raise DatasetError(
+                f"platforms: found {name!r}{did_you_mean(name, measured)}, which has no successful run in "
+                f"{table.path}, expected some of {some_of(measured)}.",
+                argument="platforms",
+                platform=name,
+            )
+    if len(names) < 2:
+        what = f"one platform only ({names[0]!r})" if names else "no successful run"
+        raise DatasetError(
+            f"{table.path}: found {what}, expected runs of the same workloads on two platforms or more. "
+            "Measure them on a second platform and add those runs to the table.",
+            path=table.path,
+        )
+    return names
+
+
+def _classes(table: RunsTable, names: Sequence[str]) -> tuple[str, ...]:
+    known = platform_classes(table)
+    return tuple(known.get(name, "unknown") for name in names)
+
+
+def platform_classes(table: RunsTable) -> dict[str, str]:
+    """Return the class of each platform of a table that names one."""
+    if "platform_class" not in table.frame.columns:
+        return {}
+    return dict(table.frame.select("platform", "platform_class").drop_nulls().unique().iter_rows())

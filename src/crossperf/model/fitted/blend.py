@@ -1,0 +1,146 @@
+"""The default model as it answers: networks, trees and a Gaussian process, blended by how near a run is to known ones.
+
+Each member predicts the *contrast* of a cell, its log times on the platforms less their mean; the level, which sets
+the time relative to the source, comes from the trees. With gap g in [0, 1] (0 on a known cell), the weights go
+linearly from the near to the far ones between two quantiles of g that were learned out of fold.
+"""
+
+# N cells, F features, E features and their rates, P platforms, T patterns of measured features
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.dataset.features import SOURCE, Features
+from crossperf.model.fitted.encoding import Encoder
+from crossperf.model.fitted.ensemble import Ensemble
+from crossperf.model.fitted.forest import Forest
+from crossperf.model.fitted.intervals import Forecast, Intervals
+from crossperf.model.fitted.limits import contrast
+from crossperf.model.fitted.novelty import Novelty, distinct
+from crossperf.model.fitted.process import GaussianProcess
+
+_CHUNK = 2048
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """The weights of networks, trees and process, near what is known and far from it."""
+
+    gap_near: float
+    gap_far: float
+    near_3: Floats
+    far_3: Floats
+
+    def blend(self, contrast_3np: Floats, gap_n: Floats) -> Floats:
+        """Return the weighted mean of the three predictions of each cell."""
+        away_n1 = np.clip((gap_n - self.gap_near) / max(self.gap_far - self.gap_near, 1e-6), 0.0, 1.0)[:, None]
+        weights_n3 = (1.0 - away_n1) * self.near_3 + away_n1 * self.far_3
+        return np.asarray((contrast_3np * weights_n3.T[:, :, None]).sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Which features the training cells of each source had, the most common sets first."""
+
+    source_t: Integers
+    seen_tf: Mask
+
+    @classmethod
+    def of(cls, features: Features, most: int = 64) -> Patterns:
+        """Return the patterns of training cells."""
+        keys_nf = np.column_stack([features.source_n, ~np.isnan(features.values_nf)])
+        keys_tf, count_t = np.unique(keys_nf, axis=0, return_counts=True)
+        keys_tf = keys_tf[np.argsort(-count_t, kind="stable")][:most]
+        return cls(keys_tf[:, 0].astype(np.int64), keys_tf[:, 1:].astype(bool))
+
+    def lacking(self, features: Features) -> Mask:
+        """Return the features that each cell lacks and training cells of its source had.
+
+        Of the sets of features seen on the same source, the one nearest to the cell's own counts.
+        """
+        seen_nf = ~np.isnan(features.values_nf)
+        source_bits = np.eye(len(features.columns.sources) + 1, dtype=bool)[features.source_n]
+        first_u, number_n = distinct(np.column_stack([source_bits, seen_nf]))
+        lacking_uf = np.stack([self._lacking(int(features.source_n[u]), seen_nf[u]) for u in first_u])
+        return np.asarray(lacking_uf[number_n])
+
+    def _lacking(self, source: int, seen_f: Mask) -> Mask:
+        same_t = self.source_t == source
+        seen_tf = self.seen_tf[same_t] if same_t.any() else self.seen_tf
+        return np.asarray(seen_tf[(seen_tf != seen_f).sum(axis=1).argmin()] & ~seen_f)
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Everything the default model has learned."""
+
+    kind: ClassVar[str] = "blend"
+    encoder: Encoder
+    forest: Forest
+    ensemble: Ensemble
+    process: GaussianProcess
+    weighting: Weighting
+    novelty: Novelty
+    intervals: Intervals
+    patterns: Patterns
+    background: Features
+    known_workload_b: Integers
+
+    @property
+    def known_latent_bk(self) -> Floats:
+        """The latent places of known cells."""
+        return self.novelty.known_bk
+
+    def predict(self, features: Features) -> Floats:
+        """Return log relative times."""
+        return self._ask(features)[0]
+
+    def forecast(self, features: Features) -> Forecast:
+        """Return predictions with the errors they may have; ask for some hundred cells at a time."""
+        predicted_np, gap_n = self._ask(features)
+        scale_n = self.intervals.scale(difficulty(features, gap_n))
+        scores = self.novelty.scores(self._standard(features))
+        return Forecast(predicted_np, self.intervals.errors(scale_n), self.intervals, scores)
+
+    def latent(self, features: Features) -> Floats:
+        """Return the latent places of cells."""
+        return self.novelty.latent(self._standard(features))
+
+    def _standard(self, features: Features) -> Floats:
+        """Return the encoded features without their rates."""
+        return self.encoder(features.with_rates().values_nf)[:, : len(features.columns)]
+
+    def _ask(self, features: Features) -> tuple[Floats, Floats]:
+        """Return log relative times, and each cell's gap to what is known."""
+        parts, gaps = [], []
+        for start in range(0, len(features), _CHUNK):
+            rated_ne = self._completed(features[start : start + _CHUNK]).with_rates().values_nf
+            standard_ne = self.encoder(rated_ne)
+            trees_np, level_n = contrast(self.forest.predict(self.encoder.log(rated_ne)))
+            process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
+            members_3np = np.stack([self.ensemble.predict(standard_ne), trees_np, process_np])
+            parts.append(self.weighting.blend(members_3np, gap_n) + level_n[:, None])
+            gaps.append(gap_n)
+        return np.concatenate(parts), np.concatenate(gaps)
+
+    def _completed(self, features: Features) -> Features:
+        """Return cells with the nearest known run's value for counters that their source offers and they lack."""
+        lacking_nf = self.patterns.lacking(features)
+        rows = np.flatnonzero(lacking_nf.any(axis=1))
+        if not len(rows):
+            return features
+        standard_nf = self._standard(features[rows])
+        guessed_nf = self.encoder.inverse(self.novelty.impute(standard_nf, features.columns.mask(SOURCE)))
+        values_nf = features.values_nf.copy()
+        values_nf[rows] = np.where(lacking_nf[rows], guessed_nf, values_nf[rows])
+        return Features(values_nf, features.columns)
+
+
+def difficulty(features: Features, gap_n: Floats) -> Floats:
+    """Return what indicates how hard a cell is: its gap to what is known, and the source it was measured on."""
+    return np.column_stack([gap_n, features.values_nf[:, features.columns.mask(SOURCE)]])

@@ -1,0 +1,169 @@
+"""A trained model with everything needed to ask it: its columns by name, its platforms, and the cells it has seen."""
+
+# N cells, W workloads, P platforms
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossperf.dataset.cells import Cells
+from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.features import Columns, Features
+from crossperf.errors import DatasetError, some_of
+from crossperf.model.fitted.model import FittedModel
+
+if TYPE_CHECKING:
+    from crossperf.dataset.pairing import Dataset
+    from crossperf.model.base import Predictor
+    from crossperf.prediction.answer import Answer
+
+#: Training on fewer workloads teaches nothing about how workloads differ.
+LEAST_WORKLOADS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model that answers, on plain arrays.
+
+    Parameters
+    ----------
+    cells, features
+        The training cells and their features; none where an old file did not keep them.
+    training
+        Facts of the table it was trained on; ``None`` where an old file did not keep them.
+    summary
+        What the fit reports about itself.
+    """
+
+    name: str
+    fitted: FittedModel
+    cells: Cells
+    features: Features
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    training: TableFacts | None = None
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Predictor, data: Dataset) -> TrainedModel:
+        """Return a model that has learned from a dataset."""
+        kept = data.compact()
+        cells = Cells(
+            kept.platforms, kept.platform_classes, kept.workloads, kept.log_time_wp, kept.workload_n, kept.source_n
+        )
+        facts = (model.get_params(), data.table, model.summary_, versions())
+        return cls(model.name, model.fitted_, cells, kept.features, *facts)
+
+    def __repr__(self) -> str:
+        where = f" on {self.training.path}" if self.training else ""
+        return (
+            f"TrainedModel {self.name!r}, trained{where}\n"
+            f"  {len(self.cells):,} cells of {len(self.workloads):,} workloads\n"
+            f"  platforms: {some_of(self.platforms, 8)}\n"
+            f"  {len(self.counters)} counters: {some_of(self.counters, 4)}"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms it predicts for, in the order of its answers."""
+        return self.cells.platforms
+
+    @property
+    def workloads(self) -> tuple[tuple[str, str], ...]:
+        """The workloads (app, input) of the training cells."""
+        return self.cells.workloads
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of its features, by name."""
+        return self.fitted.columns
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The counters it was trained on."""
+        return self.columns.counters
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The platforms that a run may have been measured on; those added later can only be predicted."""
+        return self.columns.sources
+
+    def predict(self, runs: Any, *, relative_to: str = "source", level: float = 0.8) -> Answer:
+        """Return the relative times of runs on every platform; see `crossperf.predict`."""
+        from crossperf.prediction.answer import predict
+
+        return predict(self, runs, relative_to=relative_to, level=level)
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model as a folder that `crossperf.load` reads."""
+        from crossperf.model.store import save
+
+        save(self, folder, overwrite=overwrite)
+
+
+def train(
+    runs: Any, model: Any = "crossperf", *, seed: int = 0, platforms: Any = None, **settings: Any
+) -> TrainedModel:
+    """Return a model trained on all of a table.
+
+    Parameters
+    ----------
+    runs
+        A path, a `RunsTable`, records, a data frame, or a `Dataset`.
+    model
+        The name of a model, or an unfitted one of crossperf's own classes.
+    seed
+        Seed of every random draw of the fit.
+    platforms
+        The platforms to learn about; all of the table's when ``None``.
+    settings
+        Settings of the model, such as ``trees=200``.
+
+    Returns
+    -------
+    TrainedModel
+        Ask it with ``predict``, keep it with ``save``.
+
+    >>> from crossperf.datasets import toy
+    >>> train(toy.make_table(apps=3, inputs=2, seed=1), "ridge").platforms
+    ('cpu-a', 'cpu-b', 'gpu-a', 'gpu-b')
+    """
+    from crossperf import model as models
+    from crossperf.dataset.pairing import Dataset, build
+    from crossperf.model.wrapped import as_predictor
+
+    made = models.make(model, **settings) if isinstance(model, str) else as_predictor(model)
+    if isinstance(model, str) and "seed" in made.get_params() and "seed" not in settings:
+        made.set_params(seed=seed)
+    made.refuse_unless_savable()
+    data = runs if isinstance(runs, Dataset) else build(runs, platforms=platforms)
+    if len(np.unique(data.workload_n)) < LEAST_WORKLOADS:
+        raise DatasetError(
+            f"{data.table.path}: found a single workload, expected at least {LEAST_WORKLOADS} to learn how workloads "
+            "differ. Measure more applications or inputs.",
+            workloads=1,
+        )
+    return TrainedModel.of(made.learn(data), data)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result depends on."""
+    known = {"python": platform.python_version()}
+    for name in ("crossperf", "numpy", "scikit-learn", "torch", "xgboost-cpu"):
+        try:
+            known[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return known

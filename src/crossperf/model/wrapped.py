@@ -1,0 +1,109 @@
+"""Any object with ``fit`` and ``predict`` as a model that takes part in an evaluation."""
+
+# N cells, F features, P platforms
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import get_tags
+
+from crossperf.arrays import Floats
+from crossperf.dataset.features import Features
+from crossperf.errors import CrossperfError
+from crossperf.model.base import Groups, Predictor
+from crossperf.model.fitted.limits import Limits, fill_targets
+from crossperf.model.fitted.protocols import Part
+
+
+@runtime_checkable
+class Regressor(Protocol):
+    """What a model of one's own has to offer: scikit-learn's grammar, multi-output or not."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from rows."""
+
+    def predict(self, X: Any) -> Any:
+        """Return a prediction for each row."""
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """A fitted object of one's own, with the imputer before it where it takes no NaN."""
+
+    kind: ClassVar[str] = "wrapped"
+    regressor: Any
+    imputer: Any | None
+
+    def predict(self, features: Features) -> Floats:
+        """Return log relative times."""
+        values_nf = features.values_nf if self.imputer is None else self.imputer.transform(features.values_nf)
+        return np.asarray(self.regressor.predict(values_nf), np.float64).reshape(len(features), -1)
+
+
+class Wrapped(Predictor):
+    """A regressor of one's own, made to take part: a copy is fitted, the object given stays as it is.
+
+    It is given the features as measured (``data.X`` as a matrix) and the log relative times (``data.y``). Where it
+    takes no NaN, a feature that was not measured is the median of the training rows; a workload that never ran on a
+    platform is filled in by row and platform effect; where it has one output alone, a copy learns each platform.
+
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> model = Wrapped(KNeighborsRegressor(n_neighbors=1)).fit([[0.0], [np.nan], [9.0]], [[0.0, 1.0]] * 3)
+    >>> model.predict([[9.0]]).tolist()
+    [[0.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "wrapped"
+
+    def __init__(self, regressor: Any = None) -> None:
+        self.regressor = regressor
+
+    def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
+        regressor, imputer = _copy(self.regressor), None
+        values_nf, filled_np = features.values_nf, fill_targets(target_np)
+        takes_nan, many_outputs = _abilities(regressor)
+        if not takes_nan and np.isnan(values_nf).any():
+            imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(values_nf)
+            values_nf = imputer.transform(values_nf)
+        if filled_np.shape[1] > 1 and not many_outputs:
+            regressor = MultiOutputRegressor(regressor)
+        regressor.fit(values_nf, filled_np if filled_np.shape[1] > 1 else filled_np[:, 0])
+        return _Foreign(regressor, imputer)
+
+    def refuse_unless_savable(self) -> None:
+        """Refuse: an object of somebody's own could be saved as a pickle alone."""
+        raise CrossperfError(
+            f"The model {type(self.regressor).__name__!r} is not one of crossperf's and cannot be saved: that takes a "
+            "pickle, which crossperf neither writes nor reads. Compare it with 'crossperf evaluate'.",
+            model=type(self.regressor).__name__,
+        )
+
+
+def as_predictor(model: Any) -> Predictor:
+    """Return a model ready to learn: an unfitted copy of one of crossperf's, or a wrapper around any other."""
+    return clone(model) if isinstance(model, Predictor) else Wrapped(model)
+
+
+def _copy(regressor: Any) -> Any:
+    return clone(regressor) if hasattr(regressor, "get_params") else copy.deepcopy(regressor)
+
+
+def _abilities(regressor: Any) -> tuple[bool, bool]:
+    """Return whether a regressor takes NaN, and whether it has several outputs; objects without tags only the latter.
+
+    A pipeline takes NaN where all of its steps do: its own tag speaks of the first step alone.
+    """
+    steps = [step for _, step in getattr(regressor, "steps", []) if step not in (None, "passthrough")]
+    try:
+        takes_nan = all(get_tags(step).input_tags.allow_nan for step in steps or [regressor])
+        many_outputs = get_tags(steps[-1] if steps else regressor).target_tags.multi_output
+    except Exception:
+        return False, True
+    return takes_nan, many_outputs
