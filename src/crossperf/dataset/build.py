@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from crossperf.errors import DatasetError, did_you_mean, some_of
+from crossperf.plain import to_json
 from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.summary import info
@@ -215,7 +216,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
             "apps": len({app for app, _ in workloads}),
             "workloads": len(workloads),
             "platforms": list(names),
-            "info": info(table),
+            "info": to_json(info(table)),
         },
     )
 
