@@ -8,8 +8,7 @@ the median. Nothing here is fitted: scaling belongs to the estimators, which see
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -21,10 +20,10 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from crossperf.errors import DatasetError, did_you_mean, some_of
 from crossperf.plain import to_json
-from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.summary import info
-from crossperf.runs.table import RunsTable, from_frame, from_runs, read
+from crossperf.runs.table import RunsTable, read_runs
+from crossperf.runs.table import Source as Source  # noqa: PLC0414, other rooms take it from here
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,8 +33,7 @@ SPLITS: tuple[Split, ...] = ("row", "workload", "app")
 RUNTIME = "runtime_s"
 SOURCE_PREFIX = "source="
 
-#: What a runs table can come as: a path, a table, records, or a data frame that speaks Arrow.
-Source = str | os.PathLike[str] | RunsTable | Iterable[Run] | Any
+open_table = read_runs
 
 
 @dataclass(frozen=True)
@@ -219,17 +217,6 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
             "info": to_json(info(table)),
         },
     )
-
-
-def open_table(source: Source, *, need_runtime: bool = True) -> RunsTable:
-    """Return a runs table from whatever it comes as."""
-    if isinstance(source, RunsTable):
-        return source
-    if isinstance(source, str | os.PathLike):
-        return read(source, need_runtime=need_runtime)
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
-        return from_frame(source, need_runtime=need_runtime)
-    return from_runs(source, need_runtime=need_runtime)
 
 
 def combine(table: RunsTable, platforms: Sequence[str] | None = None) -> Cells:
