@@ -7,7 +7,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ def to_json(value: Any) -> Any:
     {'run': {'word': 'unusual', 'score': 1.5, 'because': ['threads']}}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        return {_key(field): to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): to_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -90,11 +90,16 @@ def _read_dataclass(kind: Any, facts: Any) -> Any:
     kinds = _kinds(kind)
     values = {}
     for field in fields(kind):
-        if field.name in facts:
-            values[field.name] = _read(kinds[field.name], facts[field.name])
+        if _key(field) in facts:
+            values[field.name] = _read(kinds[field.name], facts[_key(field)])
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise KeyError(field.name)
+            raise KeyError(_key(field))
     return kind(**values)
+
+
+def _key(field: Field[Any]) -> str:
+    """Return what JSON calls a field: its name, or ``metadata={"json": ...}`` where that is no name in Python."""
+    return str(field.metadata.get("json", field.name))
 
 
 @functools.cache

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from crossperf.plain import from_json, to_json
 from crossperf.records import Run
 from crossperf.runs import summary, table
 
@@ -19,7 +20,7 @@ RUNS = [
 
 
 def test_info_counts_what_a_person_would_count_by_hand() -> None:
-    facts = summary.info(table.from_runs(RUNS, name="mine"))
+    facts = to_json(summary.info(table.from_runs(RUNS, name="mine")))
     # Two repeats of 1 s and 3 s: standard deviation sqrt(2), mean 2.
     variation = pytest.approx(2**0.5 / 2)
     assert facts.pop("fingerprint")
@@ -43,10 +44,15 @@ def test_info_counts_what_a_person_would_count_by_hand() -> None:
 
 
 def test_noise_is_not_known_without_repeats() -> None:
-    assert summary.info(table.from_runs(RUNS[2:4]))["noise"] == {"median": None, "p90": None}
+    assert summary.info(table.from_runs(RUNS[2:4])).noise == summary.Noise(None, None)
 
 
 def test_a_table_of_failed_runs_alone_has_facts_that_json_can_hold() -> None:
     runs = [Run("a", "1", "p", None, status="oom", counters={"x": None})]
-    facts = json.loads(json.dumps(summary.info(table.from_runs(runs, need_runtime=False)), allow_nan=False))
+    facts = json.loads(json.dumps(to_json(summary.info(table.from_runs(runs, need_runtime=False))), allow_nan=False))
     assert (facts["runs"], facts["failed"], facts["cells"], facts["platforms"]) == (1, {"oom": 1}, 0, [])
+
+
+def test_the_facts_of_a_table_come_back_from_their_json() -> None:
+    facts = summary.info(table.from_runs(RUNS))
+    assert from_json(summary.TableInfo, json.loads(json.dumps(to_json(facts)))) == facts

@@ -13,7 +13,7 @@ new platform.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -58,10 +58,6 @@ class KnownWorkloads:
         features_swf = np.full((*log_time_wp.T.shape, len(features.columns)), np.nan)
         features_swf[cells.source_n, cells.workload_n] = encoder(features.values_nf)
         return cls(log_time_wp, encoder, features_swf)
-
-    def restrict(self, workloads: Integers) -> KnownWorkloads:
-        """Return what is known of these workloads alone."""
-        return replace(self, log_time_wp=self.log_time_wp[workloads], features_swf=self.features_swf[:, workloads])
 
     @cached_property
     def filled_wp(self) -> Floats:

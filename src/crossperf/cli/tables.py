@@ -40,6 +40,7 @@ def runs_check(table: Path, json_file: Path | None) -> int:
 def runs_info(table: Path, json_file: Path | None) -> None:
     """Tell what TABLE holds: applications, platforms, completeness, repeats, noise, missing counters."""
     from crossperf.files import write_json
+    from crossperf.plain import to_json
     from crossperf.report import terminal as show
     from crossperf.runs.summary import info
     from crossperf.runs.table import read
@@ -50,5 +51,5 @@ def runs_info(table: Path, json_file: Path | None) -> None:
     for problem in sound.warnings:
         say(f"warning: {problem}")
     if json_file:
-        write_json(json_file, {"format": 1, **facts})
+        write_json(json_file, {"format": 1, **to_json(facts)})
         wrote(json_file)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+
+from crossperf.runs.summary import TableInfo
 
 
 @dataclass(frozen=True)
@@ -27,4 +27,4 @@ class TableFacts:
     apps: int
     workloads: int
     platforms: tuple[str, ...]
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: TableInfo | None = None

@@ -201,7 +201,7 @@ class Features:
         if absent:
             raise SettingsError(
                 f"X: found no column {absent[0]!r}{did_you_mean(absent[0], place)}, expected the {len(columns)} "
-                f"columns that the model was fitted on ({some_of(columns.names)}). Add it, NaN where it was not measured.",
+                f"columns of the fitted model ({some_of(columns.names)}). Add it, NaN where it was not measured.",
                 argument="X",
                 columns=absent,
             )
@@ -209,6 +209,6 @@ class Features:
 
     def to_frame(self) -> Any:
         """Return the matrix as a data frame of pandas where it is installed, otherwise of Polars."""
-        from crossperf.frames import to_frame
+        from crossperf.runs.frames import to_frame
 
         return to_frame({name: self.values_nf[:, i] for i, name in enumerate(self.columns.names)})

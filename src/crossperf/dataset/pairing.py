@@ -21,7 +21,7 @@ from crossperf.dataset.features import Columns, Features
 from crossperf.dataset.measured import Measured, measured_table
 from crossperf.errors import DatasetError, did_you_mean, some_of
 from crossperf.runs.summary import info
-from crossperf.runs.table import RunsTable, Source, open_table
+from crossperf.runs.table import RunsTable, Source, read_runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
     >>> data.X.shape, data.y.shape
     ((24, 22), (24, 4))
     """
-    table = open_table(source)
+    table = read_runs(source)
     names = _chosen_platforms(table, platforms)
     measured = measured_table(table, names)
     if not len(measured):

@@ -1,211 +1,216 @@
-"""Answers for new runs from a saved model, with words for what it had to do without."""
+"""Answers for new runs from a trained model: relative times, intervals, chances and familiarity."""
 
 # N cells, P platforms
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.dataset.build import Cells, Source, combine, encode, feature_names, open_table
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.cells import relative_to as relative
+from crossperf.dataset.features import COUNTER, RUN_TIME
 from crossperf.errors import PredictError, did_you_mean, some_of
-from crossperf.model.store import Saved
+from crossperf.model.fitted.intervals import Forecast
+from crossperf.model.trained import TrainedModel
+from crossperf.prediction.question import Question, ask
 from crossperf.records import FAMILIAR, Familiarity, Prediction
 
 if TYPE_CHECKING:
-    from crossperf.model.ranges import Forecast
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Predictions of the runs of a table, and what to know about all of them."""
-
-    predictions: tuple[Prediction, ...]
-    notes: tuple[str, ...] = ()
-
+    from crossperf.prediction.explain import Explanations
 
 #: Cells whose errors are drawn at a time.
 _CHUNK = 256
 #: Counters named as the reason for a run's being unusual.
 _REASONS = 3
+_SHOWN = 5
 
 
-def predict(saved: Saved, source: Source, *, relative_to: str = "source", level: float = 0.8) -> Answer:
-    """Return the relative times of every cell of a table on every platform that the model knows.
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The predictions of some runs, and notes on all of them.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.model import train
+    >>> runs = toy.make_runs(apps=3, inputs=2, seed=1)
+    >>> answer = train(runs, "ridge").predict(runs[:1])
+    >>> answer.predictions[0].source, answer.to_frame().shape[0]
+    ('cpu-a', 4)
+    """
+
+    predictions: tuple[Prediction, ...]
+    notes: tuple[str, ...] = ()
+    model: TrainedModel | None = field(default=None, repr=False)
+    question: Question | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def __repr__(self) -> str:
+        lines = [f"Answer: {len(self):,} predictions"]
+        for prediction in self.predictions[:_SHOWN]:
+            times = ", ".join(f"{name} {time:.3g}x" for name, time in list(prediction.relative_time.items())[:6])
+            lines.append(f"  {prediction.app} {prediction.input} from {prediction.source}: {times}")
+        return "\n".join(lines + (["  ..."] if len(self) > _SHOWN else []))
+
+    def _repr_html_(self) -> str:
+        html = self.to_frame()._repr_html_()
+        return str(html)
+
+    def to_frame(self) -> Any:
+        """Return one row for each run and platform: pandas where it is installed, otherwise Polars."""
+        from crossperf.runs.frames import to_frame
+
+        rows = [
+            {
+                "app": prediction.app,
+                "input": prediction.input,
+                "source": prediction.source,
+                "platform": platform,
+                "relative_time": prediction.relative_time[platform],
+                "seconds": prediction.seconds.get(platform),
+                "low": prediction.low.get(platform),
+                "high": prediction.high.get(platform),
+                "chance_fastest": prediction.chance_fastest.get(platform),
+                "familiarity": prediction.familiarity.word if prediction.familiarity else None,
+            }
+            for prediction in self.predictions
+            for platform in prediction.relative_time
+        ]
+        return to_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def explain(self, platform: str | None = None, **options: Any) -> Explanations:
+        """Return which counters drive each prediction, and the nearest known workloads; see `explain.explain`."""
+        from crossperf.prediction.explain import explain
+
+        if self.model is None or self.question is None:
+            raise PredictError("This answer was read from a file, expected one that a model just gave. Predict again.")
+        return explain(self.model, self.question, platform, **options)
+
+
+def predict(model: TrainedModel, runs: Any, *, relative_to: str = "source", level: float = 0.8) -> Answer:
+    """Return the relative times of runs on every platform that a model knows.
 
     Parameters
     ----------
+    model
+        What `crossperf.train` or `crossperf.load` returned.
+    runs
+        A path, a `RunsTable`, records, or a data frame; runs without a runtime are welcome.
     relative_to
         ``source`` (where the run was measured), ``fastest`` (the fastest predicted), or a platform's name.
     level
-        How often the ranges should hold the truth, for applications that the model has never seen.
+        How often the intervals should hold the truth, for applications that the model has never seen.
+
+    Returns
+    -------
+    Answer
+        One `Prediction` for each workload and source platform, ``to_frame()`` and ``explain()``.
     """
     if not 0.0 < level < 1.0:
-        raise PredictError(f"--level: found {level:g}, expected a share between 0 and 1, such as 0.8.", level=level)
-    if relative_to not in ("source", "fastest", *saved.platforms):
+        message = f"level: found {level:g}, expected a share between 0 and 1, such as 0.8."
+        raise PredictError(message, argument="level", level=level)
+    if relative_to not in ("source", "fastest", *model.platforms):
         raise PredictError(
-            f"--relative-to: found {relative_to!r}{did_you_mean(relative_to, saved.platforms)}, expected 'source', "
-            f"'fastest' or one of the model's platforms: {some_of(saved.platforms, 20)}.",
+            f"relative_to: found {relative_to!r}{did_you_mean(relative_to, model.platforms)}, expected 'source', "
+            f"'fastest' or one of the model's platforms: {some_of(model.platforms, 20)}.",
+            argument="relative_to",
             relative_to=relative_to,
         )
-    table = open_table(source, need_runtime=False)
-    cells = combine(table)
-    if not len(cells):
-        raise PredictError(f"{table.path}: found no successful run, expected at least one to predict from.")
-    _refuse_unknown_platforms(cells, saved, table.path)
-    counters_nc, notes = match_counters(cells, saved.counters, table.path, _offered(saved, cells))
-    if table.n_failed:
-        notes.append(f"{table.n_failed:,} failed runs of {table.path} were left out.")
-    source_n = np.array([saved.platforms.index(name) for name in cells.platform_n], dtype=np.int64)
-    features_nf = encode(counters_nc, cells.runtime_s_n, source_n, len(saved.sources))
-    chunks = range(0, len(cells), _CHUNK)
-    log_relative_np: list[Floats] = []
-    told: list[dict[str, Any]] = []
-    for rows in (slice(start, start + _CHUNK) for start in chunks):
-        if not hasattr(saved.model, "forecast"):
-            log_relative_np.append(saved.model.predict(features_nf[rows]))
-            told += [{}] * len(log_relative_np[-1])
-            continue
-        forecast = saved.model.forecast(features_nf[rows])
-        log_relative_np.append(forecast.log_relative_np)
-        told += _told(forecast, source_n[rows], saved, relative_to, level)
-    return Answer(
-        tuple(_predictions(np.concatenate(log_relative_np), told, cells, source_n, saved, relative_to)), tuple(notes)
-    )
+    question = runs if isinstance(runs, Question) else ask(model, runs)
+    predictions: list[Prediction] = []
+    for start in range(0, len(question), _CHUNK):
+        features = question.features[start : start + _CHUNK]
+        forecast = model.fitted.forecast(features) if model.fitted.forecasts else None
+        log_relative_np = model.fitted.predict(features) if forecast is None else forecast.log_relative_np
+        part = _Part(model, question, start, relative_to, level, log_relative_np, forecast)
+        predictions += part.predictions()
+    return Answer(tuple(predictions), question.notes, model, question)
 
 
-def _predictions(
-    predicted_np: Floats,
-    told: Sequence[dict[str, Any]],
-    cells: Cells,
-    source_n: NDArray[np.int64],
-    saved: Saved,
-    relative_to: str,
-) -> Iterator[Prediction]:
-    log_relative_np = relative_to_source(predicted_np, source_n)
-    seconds_np = np.exp(log_relative_np) * cells.runtime_s_n[:, None]
-    reference_n = _reference(log_relative_np, source_n, saved.platforms, relative_to)
-    relative_np = np.exp(log_relative_np - np.take_along_axis(log_relative_np, reference_n[:, None], axis=1))
-    for i, (relative_p, seconds_p) in enumerate(zip(relative_np.tolist(), seconds_np.tolist(), strict=True)):
-        yield Prediction(
-            cells.app_n[i],
-            cells.input_n[i],
-            cells.platform_n[i],
-            relative_to,
-            dict(zip(saved.platforms, relative_p, strict=True)),
-            {} if np.isnan(cells.runtime_s_n[i]) else dict(zip(saved.platforms, seconds_p, strict=True)),
-            **told[i],
-        )
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some cells of a question with what the model predicts for them."""
 
+    model: TrainedModel
+    question: Question
+    start: int
+    relative_to: str
+    level: float
+    log_relative_np: Floats
+    forecast: Forecast | None
 
-def _told(
-    forecast: Forecast, source_n: NDArray[np.int64], saved: Saved, relative_to: str, level: float
-) -> list[dict[str, Any]]:
-    """Return what a prediction says beside its times: ranges, chances and familiarity, by the fields of the record."""
-    reference_n = _reference(forecast.log_relative_np, source_n, saved.platforms, relative_to)
-    low_np, high_np = forecast.between(level, reference_n)
-    fastest_np, faster_npp = forecast.chance_fastest(), forecast.chance_faster()
-    names = saved.platforms
-    features = feature_names(saved.counters, saved.sources)
-    told = []
-    for i, word in enumerate(forecast.oddness.words):
-        odd_f = forecast.oddness.by_feature_nf[i, : len(saved.counters) + 1]
-        because = [] if word == FAMILIAR else np.argsort(-odd_f)[:_REASONS].tolist()
-        told.append(
+    def predictions(self) -> list[Prediction]:
+        """Return the records of these cells."""
+        rows = slice(self.start, self.start + len(self.log_relative_np))
+        source_n, runtime_s_n = self.question.source_n[rows], self.question.measured.runtime_s_n[rows]
+        log_relative_np = relative(self.log_relative_np, source_n)
+        reference_n = self._reference(log_relative_np, source_n)
+        relative_np = np.exp(relative(log_relative_np, reference_n))
+        seconds_np = np.exp(log_relative_np) * runtime_s_n[:, None]
+        confidence = self._confidence(reference_n)
+        measured, names = self.question.measured, self.model.platforms
+        return [
+            Prediction(
+                measured.app_n[self.start + i],
+                measured.input_n[self.start + i],
+                measured.platform_n[self.start + i],
+                self.relative_to,
+                dict(zip(names, relative_p, strict=True)),
+                {} if np.isnan(runtime_s_n[i]) else dict(zip(names, seconds_p, strict=True)),
+                **confidence[i],
+            )
+            for i, (relative_p, seconds_p) in enumerate(zip(relative_np.tolist(), seconds_np.tolist(), strict=True))
+        ]
+
+    def _reference(self, log_relative_np: Floats, source_n: Integers) -> Integers:
+        """Return the number of each cell's reference platform."""
+        if self.relative_to == "source":
+            return source_n
+        if self.relative_to == "fastest":
+            return np.asarray(log_relative_np.argmin(axis=1))
+        return np.full(len(log_relative_np), self.model.platforms.index(self.relative_to))
+
+    def _confidence(self, reference_n: Integers) -> list[dict[str, Any]]:
+        """Return intervals, chances and familiarity by the fields of the record; nothing where the model has none."""
+        if self.forecast is None:
+            return [{}] * len(reference_n)
+        low_np, high_np = self.forecast.between(self.level, reference_n)
+        fastest_np, faster_npp = self.forecast.chance_fastest(), self.forecast.chance_faster()
+        by_platform = [np.exp(low_np).tolist(), np.exp(high_np).tolist(), fastest_np.tolist()]
+        names = self.model.platforms
+        return [
             {
-                "level": level,
-                "low": dict(zip(names, np.exp(low_np[i]).tolist(), strict=True)),
-                "high": dict(zip(names, np.exp(high_np[i]).tolist(), strict=True)),
-                "chance_fastest": dict(zip(names, fastest_np[i].tolist(), strict=True)),
+                "level": self.level,
+                "low": dict(zip(names, low_p, strict=True)),
+                "high": dict(zip(names, high_p, strict=True)),
+                "chance_fastest": dict(zip(names, fastest_p, strict=True)),
                 "chance_faster": {
-                    name: dict(zip(names, chances, strict=True))
-                    for name, chances in zip(names, faster_npp[i].tolist(), strict=True)
+                    n: dict(zip(names, row_p, strict=True)) for n, row_p in zip(names, faster, strict=True)
                 },
-                "familiarity": Familiarity(
-                    word, float(forecast.oddness.score_n[i]), tuple(features[f] for f in because)
-                ),
+                "familiarity": familiarity,
             }
-        )
-    return told
+            for low_p, high_p, fastest_p, faster, familiarity in zip(
+                *by_platform, faster_npp.tolist(), self._familiarity(), strict=True
+            )
+        ]
 
-
-def relative_to_source(log_relative_np: Floats, source_n: NDArray[np.int64]) -> Floats:
-    """Return predictions with the source platform at exactly 1x, which it is by definition."""
-    return np.asarray(log_relative_np - np.take_along_axis(log_relative_np, source_n[:, None], axis=1))
-
-
-def _offered(saved: Saved, cells: Cells) -> frozenset[str]:
-    """Return the counters that runs on the platforms of these cells had in training; all where that was not kept."""
-    sources = [saved.platforms.index(name) for name in set(cells.platform_n)]
-    rows_nc = saved.features_nf[np.isin(saved.source_n, sources), : len(saved.counters)]
-    if not len(rows_nc):
-        return frozenset(saved.counters)
-    there_c = np.asarray(~np.isnan(rows_nc).all(axis=0))
-    return frozenset(name for name, there in zip(saved.counters, there_c, strict=True) if there)
-
-
-def match_counters(
-    cells: Cells, wanted: Sequence[str], where: str, offered: Collection[str] | None = None
-) -> tuple[Floats, list[str]]:
-    """Return the counters a model wants, by name and in its order; those the cells lack are NaN.
-
-    The lacking ones are named, but for those that runs on the same platforms did not have in training either.
-
-    The models take a missing counter as not measured, so the answer is coarser, not wrong by a made-up value.
-    """
-    there = {name: i for i, name in enumerate(cells.counters)}
-    missing = [name for name in wanted if name not in there]
-    extra = [name for name in cells.counters if name not in set(wanted)]
-    if wanted and len(missing) == len(wanted):
-        raise PredictError(
-            f"{where}: found none of the {len(wanted)} counters that the model was trained on, expected "
-            f"{some_of(wanted)}{did_you_mean(wanted[0], extra)}. Collect these counters, or train "
-            "a model on the ones you have.",
-            missing=missing,
-        )
-    notes = []
-    told = [name for name in missing if offered is None or name in offered]
-    if told:
-        notes.append(
-            f"{where} lacks {len(told)} of the {len(wanted)} counters it was trained on ({some_of(told)}): "
-            "they count as not measured, and the answer is less certain."
-        )
-    if extra:
-        notes.append(f"{len(extra)} counters the model does not know were not used ({some_of(extra)}).")
-    nothing_n = np.full(len(cells), np.nan)
-    columns = [cells.counters_nc[:, there[name]] if name in there else nothing_n for name in wanted]
-    return np.stack(columns, axis=1) if columns else np.empty((len(cells), 0)), notes
-
-
-def _refuse_unknown_platforms(cells: Cells, saved: Saved, where: str) -> None:
-    known = saved.sources
-    unknown = sorted(set(cells.platform_n) - set(known))
-    if unknown and unknown[0] in saved.platforms:
-        raise PredictError(
-            f"{where}: found runs on {unknown[0]!r}, which was added with 'crossperf adapt' and can be predicted but "
-            f"not predicted from, expected runs on {some_of(known, 20)}. Train a model with its runs.",
-            platforms=unknown,
-        )
-    if unknown:
-        raise PredictError(
-            f"{where}: platform {unknown[0]!r} was seen in no training row{did_you_mean(unknown[0], known)}, expected "
-            f"runs on {some_of(known, 20)}. Rename it if it is one of these, or train with runs of it.",
-            platforms=unknown,
-        )
-
-
-def _reference(
-    log_relative_np: Floats, source_n: NDArray[np.int64], platforms: Sequence[str], relative_to: str
-) -> NDArray[np.int64]:
-    """Return the number of each cell's reference platform."""
-    if relative_to == "source":
-        return source_n
-    if relative_to == "fastest":
-        return np.asarray(log_relative_np.argmin(axis=1))
-    return np.full(len(log_relative_np), platforms.index(relative_to))
+    def _familiarity(self) -> Sequence[Familiarity]:
+        """Return how familiar each run looks, with the counters that make it unusual."""
+        assert self.forecast is not None  # noqa: S101
+        novelty, columns = self.forecast.novelty, self.model.columns
+        place_f = np.flatnonzero(columns.mask(COUNTER, RUN_TIME))
+        share_nf = novelty.by_feature_nf[:, place_f]
+        return [
+            Familiarity(
+                word,
+                float(novelty.score_n[i]),
+                ()
+                if word == FAMILIAR
+                else tuple(columns.names[place_f[f]] for f in np.argsort(-share_nf[i])[:_REASONS]),
+            )
+            for i, word in enumerate(novelty.words)
+        ]

@@ -1,4 +1,4 @@
-"""Reasons for predictions: the counters that pushed each, and the known workloads most like it."""
+"""Reasons for predictions: the contribution of each counter, and the nearest known workloads."""
 
 # N cells, F features, B background cells, K latent dimensions, P platforms
 
@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.dataset.build import Source, combine, encode, feature_names, open_table
+from crossperf.dataset.features import Features
 from crossperf.errors import PredictError, did_you_mean, some_of
-from crossperf.model.store import Saved
-from crossperf.prediction.answer import match_counters, predict
+from crossperf.model.fitted.protocols import KnownRuns
+from crossperf.model.trained import TrainedModel
+from crossperf.prediction.answer import predict
 from crossperf.prediction.neighbours import Neighbour, nearest
+from crossperf.prediction.question import Question, ask
 from crossperf.prediction.shapley import Attribution, attribute
 from crossperf.records import Prediction
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ class Explanations:
 
 
 def explain(
-    saved: Saved,
-    source_table: Source,
+    model: TrainedModel,
+    runs: Any,
     platform: str | None = None,
     *,
     samples: int = 256,
@@ -59,7 +58,7 @@ def explain(
     limit: int | None = None,
     seed: int = 0,
 ) -> Explanations:
-    """Return what pushed the prediction of every cell of a table, and its nearest known workloads.
+    """Return the contribution of each counter to the predictions of runs, and their nearest known workloads.
 
     Parameters
     ----------
@@ -68,29 +67,61 @@ def explain(
         its own, since the time on its own is known.
     samples
         Walks between known runs and this one; four times as many halve the standard errors.
+    neighbours
+        How many known workloads to name.
     limit
-        Explain the first so many cells only. ``None``: all.
+        Explain the first cells alone, up to this number. ``None``: all.
     """
-    if platform is not None and platform not in saved.platforms:
+    if platform is not None and platform not in model.platforms:
         raise PredictError(
-            f"--explain-platform: found {platform!r}{did_you_mean(platform, saved.platforms)}, expected one of the "
-            f"model's platforms: {some_of(saved.platforms, 20)}.",
+            f"platform: found {platform!r}{did_you_mean(platform, model.platforms)}, expected one of the model's "
+            f"platforms: {some_of(model.platforms, 20)}.",
+            argument="platform",
             platform=platform,
         )
-    table = open_table(source_table, need_runtime=False)
-    predictions = predict(saved, table).predictions[:limit]
-    cells = combine(table)
-    counters_nc, _ = match_counters(cells, saved.counters, table.path)
-    source_n = np.array([saved.platforms.index(name) for name in cells.platform_n], dtype=np.int64)
-    features_nf = encode(counters_nc, cells.runtime_s_n, source_n, len(saved.sources))[: len(predictions)]
+    question = (runs if isinstance(runs, Question) else ask(model, runs)).take(limit)
+    predictions = predict(model, question).predictions
     targets = [platform or fastest_elsewhere(prediction) for prediction in predictions]
-    attributions, doubts = _attributions(saved, features_nf, source_n, targets, samples, seed)
-    found, more = _neighbours(saved, features_nf, source_n, neighbours)
-    explanations = tuple(
-        Explanation(prediction.app, prediction.input, prediction.source, target, attribution, near)
-        for prediction, target, attribution, near in zip(predictions, targets, attributions, found, strict=True)
+    part = model.fitted.part
+    if not isinstance(part, KnownRuns) or not len(part.background):
+        note = (
+            f"The model {model.name!r} keeps no known runs to compare with, so it explains nothing: neither the "
+            "contributions of counters nor the nearest workloads. Train the default model for that."
+        )
+        return Explanations(
+            tuple(_explanation(*pair, None) for pair in zip(predictions, targets, strict=True)), (note,)
+        )
+    explanations = [
+        _explanation(
+            prediction,
+            target,
+            attribute(
+                model.fitted,
+                question.features[i],
+                part.background,
+                target=model.platforms.index(target),
+                samples=samples,
+                # The same draw for each cell, so that its answer does not depend on the others of its table.
+                rng=np.random.default_rng(seed),
+            ),
+            _nearest(model, part, question.features[i], neighbours),
+        )
+        for i, (prediction, target) in enumerate(zip(predictions, targets, strict=True))
+    ]
+    return Explanations(tuple(explanations), _notes(model, part, question))
+
+
+def _explanation(
+    prediction: Prediction, target: str, attribution: Attribution | None, near: tuple[Neighbour, ...] = ()
+) -> Explanation:
+    return Explanation(prediction.app, prediction.input, prediction.source, target, attribution, near)
+
+
+def _nearest(model: TrainedModel, part: KnownRuns, cell: Features, count: int) -> tuple[Neighbour, ...]:
+    source = int(cell.source_n[0])
+    return nearest(
+        part.latent(cell)[0], part.known_latent_bk, part.known_workload_b, model.cells, source=source, count=count
     )
-    return Explanations(explanations, (*doubts, *more))
 
 
 def fastest_elsewhere(prediction: Prediction) -> str:
@@ -99,64 +130,13 @@ def fastest_elsewhere(prediction: Prediction) -> str:
     return min(others, key=lambda name: prediction.relative_time[name])
 
 
-def _attributions(
-    saved: Saved, features_nf: Floats, source_n: NDArray[np.int64], targets: list[str], samples: int, seed: int
-) -> tuple[list[Attribution | None], list[str]]:
-    background_bf = getattr(saved.model, "background_bf_", None)
-    if background_bf is None or not len(background_bf):
-        note = (
-            f"The model {saved.model.name!r} keeps no known runs to compare with, so which counters pushed a "
-            "prediction is not told. Train the default model for that."
-        )
-        return [None] * len(features_nf), [note]
-    names = feature_names(saved.counters, saved.sources)
-    attributions: list[Attribution | None] = [
-        attribute(
-            saved.model,
-            features_nf[i],
-            background_bf,
-            names,
-            source=int(source_n[i]),
-            target=saved.platforms.index(target),
-            samples=samples,
-            # The same draw for each cell, so that its answer does not depend on the others of its table.
-            rng=np.random.default_rng(seed),
-        )
-        for i, target in enumerate(targets)
-    ]
-    known_p = background_bf[:, -len(saved.sources) :].any(axis=0)
-    strange = [saved.platforms[p] for p in np.unique(source_n[: len(features_nf)]) if not known_p[p]]
+def _notes(model: TrainedModel, part: KnownRuns, question: Question) -> tuple[str, ...]:
+    """Return a note where no known run was measured on a run's platform."""
+    known = set(part.background.source_n.tolist())
+    strange = [model.platforms[source] for source in np.unique(question.source_n).tolist() if source not in known]
     if not strange:
-        return attributions, []
-    note = (
-        f"The model keeps no known runs on {some_of(strange)}: runs from there are compared with those on all others."
+        return ()
+    return (
+        f"The model keeps no known runs on {some_of(strange)}: runs measured on it are compared with those on all "
+        "others.",
     )
-    return attributions, [note]
-
-
-def _neighbours(
-    saved: Saved, features_nf: Floats, source_n: NDArray[np.int64], count: int
-) -> tuple[list[tuple[Neighbour, ...]], list[str]]:
-    model, workloads = saved.model, saved.workloads
-    training_nk = getattr(model, "training_latent_nk_", None)
-    if training_nk is None or not hasattr(model, "latent") or not workloads:
-        note = (
-            f"The model {model.name!r} keeps no latent space of known workloads, so the nearest are not told. "
-            "Train the default model for that."
-        )
-        return [()] * len(features_nf), [note]
-    latent_nk = model.latent(features_nf)
-    found = [
-        nearest(
-            latent_k,
-            training_nk,
-            model.training_workload_n_,
-            workloads,
-            saved.log_time_wp,
-            saved.platforms,
-            source=source,
-            count=count,
-        )
-        for latent_k, source in zip(latent_nk, source_n.tolist(), strict=False)
-    ]
-    return found, []

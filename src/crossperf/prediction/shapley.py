@@ -1,9 +1,10 @@
-"""Which features pushed a prediction: Shapley values by sampling.
+"""Shapley values of features by sampling: how much each contributed to a prediction.
 
 A walk starts at a known (background) cell and takes over the features of the cell in question one by one, in random
 order; the step that a feature causes is its contribution on this walk. The mean over all orders and background cells
 is its Shapley value: the only attribution under which contributions sum to the difference to be explained, features
-that act alike share alike, and one without effect gets nothing (Shapley 1953; Strumbelj and Kononenko, JMLR 2010).
+with the same effect share it equally, and one without effect gets nothing (Shapley 1953; Strumbelj and Kononenko,
+JMLR 2010).
 """
 
 # N cells, F features, B background cells, K players, P platforms, W walks, S states of a walk, R pairs of walks
@@ -16,13 +17,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.features import SOURCE, Features
 from crossperf.errors import SettingsError
-from crossperf.model.base import Predictor
+from crossperf.model.fitted.model import FittedModel
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 #: From cells to one number each: what is to be explained.
 Value = Callable[[Floats], Floats]
 
@@ -33,8 +33,8 @@ _LEAST_WALKS = 4
 
 
 @dataclass(frozen=True)
-class Push:
-    """What one feature contributed to a log relative time; above 0 it pushed towards slower.
+class Contribution:
+    """What one feature contributed to a log relative time; above 0 towards slower.
 
     `value` is the feature in this run, `median` in the background; ``None`` is not measured.
     """
@@ -51,13 +51,13 @@ class Push:
         return math.exp(self.contribution)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the push as JSON's own types."""
+        """Return the contribution as JSON's own types."""
         return {**asdict(self), "factor": self.factor}
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """What pushed one prediction from the background's mean to where it is, strongest first.
+    """What took one prediction from the background's mean to where it is, strongest first.
 
     The contributions sum to ``prediction - base``; all are logs of relative times. `background` and `walks` are how
     many known cells were walked from, and how often in all.
@@ -65,47 +65,48 @@ class Attribution:
 
     prediction: float
     base: float
-    pushes: tuple[Push, ...]
+    contributions: tuple[Contribution, ...]
     background: int
     walks: int
 
     def to_json(self) -> dict[str, Any]:
         """Return the attribution as JSON's own types."""
-        return {**vars(self), "pushes": [push.to_json() for push in self.pushes]}
+        return {**vars(self), "contributions": [part.to_json() for part in self.contributions]}
 
 
 def attribute(
-    model: Predictor,
-    cell_f: Floats,
-    background_bf: Floats,
-    features: Sequence[str],
+    model: FittedModel,
+    cell: Features,
+    background: Features,
     *,
-    source: int,
     target: int,
     samples: int = 256,
     rng: np.random.Generator,
 ) -> Attribution:
-    """Return what pushed log(time on `target` / time on `source`) of one cell.
+    """Return what contributed to log(time on `target` / time on the source platform) of one cell.
 
-    Background cells of the same source platform are used where there are some, and the source stays the cell's own:
+    Background cells of the same source platform are used where there are any, and the source stays the cell's own:
     what is explained is how this run differs from known runs on its platform. A feature that was not measured is a
     value like any other, so that a counter which the run lacks shows what the lack of it did.
 
     Parameters
     ----------
-    features
-        The names of the columns: those of `dataset.feature_names`, which end with one column for each platform.
+    cell, background
+        One run, and known runs, in the columns of the model.
+    target
+        The number of the platform among the model's outputs.
     """
-    counters = len(features) - model.n_outputs_
-    same_b = background_bf[:, counters + source] == 1.0
-    known_bf = background_bf[same_b] if same_b.any() else background_bf
+    columns, source = cell.columns, int(cell.source_n[0])
+    same_b = background.source_n == source
+    known = background[same_b] if same_b.any() else background
 
     def value(rows_nf: Floats) -> Floats:
-        predicted_np = model.predict(rows_nf)
+        predicted_np = model.predict(Features(rows_nf, columns))
         return np.asarray(predicted_np[:, target] - predicted_np[:, source])
 
-    players = {name: (column,) for column, name in enumerate(features[:counters])}
-    return shapley(value, cell_f, known_bf, players, samples=samples, rng=rng)
+    fixed_f = columns.mask(SOURCE)
+    players = {name: (column,) for column, name in enumerate(columns.names) if not fixed_f[column]}
+    return shapley(value, cell.values_nf[0], known.values_nf, players, samples=samples, rng=rng)
 
 
 def shapley(
@@ -132,7 +133,7 @@ def shapley(
     >>> players = {"a": (0,), "b": (1,)}
     >>> product = shapley(lambda x: x[:, 0] * x[:, 1], np.array([4.0, 5.0]), cells_bf, players,
     ...                   rng=np.random.default_rng(0))
-    >>> product.prediction, product.base, [(push.feature, push.contribution) for push in product.pushes]
+    >>> product.prediction, product.base, [(part.feature, part.contribution) for part in product.contributions]
     (20.0, 3.0, [('a', 10.0), ('b', 7.0)])
     """
     if samples < _LEAST_WALKS:
@@ -156,8 +157,8 @@ def shapley(
     pair_rbk = step_wk.reshape(2, rounds, count, len(players)).mean(axis=0)
     contribution_k = pair_rbk.mean(axis=(0, 1))
     error_k = np.sqrt((pair_rbk.var(axis=0, ddof=1) / rounds).sum(axis=0)) / count
-    pushes = [
-        Push(
+    contributions = [
+        Contribution(
             name,
             float(contribution_k[number]),
             float(error_k[number]),
@@ -166,8 +167,8 @@ def shapley(
         )
         for number, (name, columns) in enumerate(players.items())
     ]
-    pushes.sort(key=lambda push: -abs(push.contribution))
-    return Attribution(float(ends_n[0]), float(ends_n[1:].mean()), tuple(pushes), count, len(order_wk))
+    contributions.sort(key=lambda part: -abs(part.contribution))
+    return Attribution(float(ends_n[0]), float(ends_n[1:].mean()), tuple(contributions), count, len(order_wk))
 
 
 def _walk(

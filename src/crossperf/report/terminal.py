@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crossperf.prediction.neighbours import Neighbour
     from crossperf.prediction.shapley import Attribution
     from crossperf.records import Prediction
+    from crossperf.runs.summary import TableInfo
 
 #: So few predictions with ranges are shown in full.
 _IN_FULL = 5
@@ -249,43 +250,43 @@ def suggestions(found: list[Suggestion]) -> None:
     out.print("takes away: the share of what is still unknown, as variance over all known workloads")
 
 
-def info(facts: dict[str, Any]) -> None:
+def info(facts: TableInfo) -> None:
     """Print what a runs table holds."""
     out = console()
     out.print(
-        f"{escape(facts['path'])}: {facts['runs']:,} runs ({sum(facts['failed'].values()):,} failed), "
-        f"{facts['apps']:,} apps, {facts['workloads']:,} workloads ({facts['complete_workloads']:,} on every "
-        f"platform), {len(facts['platforms'])} platforms, {facts['counters']} counters; "
-        f"fingerprint {facts['fingerprint']}"
+        f"{escape(facts.path)}: {facts.runs:,} runs ({sum(facts.failed.values()):,} failed), "
+        f"{facts.apps:,} apps, {facts.workloads:,} workloads ({facts.complete_workloads:,} on every "
+        f"platform), {len(facts.platforms)} platforms, {facts.counters} counters; "
+        f"fingerprint {facts.fingerprint}"
     )
-    repeats = facts["repeats"]
-    noise = facts["noise"]
+    repeats = facts.repeats
+    noise = facts.noise
     spread = (
         "no repeats, so the noise is not known"
-        if noise["median"] is None
-        else f"variation of repeats {noise['median']:.1%} in the median, {noise['p90']:.1%} at the 90th percentile"
+        if noise.median is None
+        else f"variation of repeats {noise.median:.1%} in the median, {noise.p90:.1%} at the 90th percentile"
     )
-    if facts["cells"]:
-        out.print(f"repeats of a cell: {repeats['min']} to {repeats['max']}, median {repeats['median']:g}; {spread}")
-    for status, count in facts["failed"].items():
+    if facts.cells:
+        out.print(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
+    for status, count in facts.failed.items():
         out.print(f"failed with status {escape(repr(status))}: {count:,} runs")
     table = Table("platform", "class", "runs", "workloads", "variation")
-    for platform in facts["platforms"]:
-        share = f"{platform['workloads'] / max(facts['workloads'], 1):.0%}"
+    for platform in facts.platforms:
+        share = f"{platform.workloads / max(facts.workloads, 1):.0%}"
         table.add_row(
-            escape(platform["name"]),
-            escape(platform["class"] or "-"),
-            f"{platform['runs']:,}",
-            f"{platform['workloads']:,} ({share})",
-            "-" if platform["noise"] is None else f"{platform['noise']:.1%}",
+            escape(platform.name),
+            escape(platform.platform_class or "-"),
+            f"{platform.runs:,}",
+            f"{platform.workloads:,} ({share})",
+            "-" if platform.noise is None else f"{platform.noise:.1%}",
         )
     out.print(table)
-    if facts["missing_counters"]:
+    if facts.missing_counters:
         missing = Table("missing counter", "share of runs without it, by platform")
-        for name, shares in list(facts["missing_counters"].items())[:_SHOWN]:
+        for name, shares in list(facts.missing_counters.items())[:_SHOWN]:
             by_platform = ", ".join(f"{platform} {share:.0%}" for platform, share in shares.items())
             missing.add_row(escape(name), escape(by_platform))
         out.print(missing)
-        more = len(facts["missing_counters"]) - _SHOWN
+        more = len(facts.missing_counters) - _SHOWN
         if more > 0:
             out.print(f"and {more:,} more counters with gaps; --json FILE lists all")

@@ -1,31 +1,42 @@
-"""Runs tables: read, append, check and describe them, in JSONL, CSV or Parquet alike.
+"""Runs tables: read, append, check and describe them, in JSONL, CSV or Parquet.
 
-``append`` and ``read_jsonl`` need nothing but the standard library; the columnar functions are loaded
-when first asked for.
+``append``, ``read_jsonl``, ``check_runs`` and ``checked`` need nothing but the standard library; the functions over
+columns are loaded when first used.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
+from crossperf.runs.checking import check_runs, checked
 from crossperf.runs.jsonl import append
 from crossperf.runs.jsonl import read as read_jsonl
 from crossperf.runs.rules import Problem
 
 if TYPE_CHECKING:
-    from crossperf.runs.summary import info
-    from crossperf.runs.table import RunsTable, check, from_frame, from_runs, read
+    from crossperf.runs.summary import TableInfo, info
+    from crossperf.runs.table import RunsTable, check, from_frame, from_runs, read, read_runs
 
-__all__ = ["Problem", "RunsTable", "append", "check", "from_frame", "from_runs", "info", "read", "read_jsonl"]
+__all__ = [
+    "Problem",
+    "RunsTable",
+    "TableInfo",
+    "append",
+    "check",
+    "check_runs",
+    "checked",
+    "from_frame",
+    "from_runs",
+    "info",
+    "read",
+    "read_jsonl",
+    "read_runs",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "info":
-        from crossperf.runs.summary import info
-
-        return info
-    if name in __all__:
-        from crossperf.runs import table
-
-        return getattr(table, name)
-    raise AttributeError(f"module 'crossperf.runs' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'crossperf.runs' has no attribute {name!r}")
+    home = "summary" if name in ("TableInfo", "info") else "table"
+    return getattr(importlib.import_module(f"crossperf.runs.{home}"), name)

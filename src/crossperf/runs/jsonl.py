@@ -20,23 +20,33 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     with opener(path, "rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
-                yield number, _columns_of(line, number)
+                yield number, _columns_of_line(line, number)
 
 
-def _columns_of(line: bytes, number: int) -> dict[str, Any] | Problem:
+def _columns_of_line(line: bytes, number: int) -> dict[str, Any] | Problem:
     try:
         facts = json.loads(line)
     except ValueError as error:
         reason = getattr(error, "msg", "not UTF-8 text")
-        advice = "Mend or remove the line; a last line cut short comes from an interrupted write."
+        advice = "Correct or remove the line; a last line cut short comes from an interrupted write."
         return Problem(f"text that is not JSON ({reason})", "one JSON object", advice, row=number)
-    if not isinstance(facts, dict):
-        return Problem(f"JSON {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
-    counters = facts.pop("counters", None) or {}
-    if not isinstance(counters, dict):
-        found = f"a {type(counters).__name__} under 'counters'"
-        return Problem(found, "an object of names and numbers", 'Write {"counters": {"NAME": 1.0}}.', row=number)
-    return facts | {COUNTER_PREFIX + name: value for name, value in counters.items()}
+    return columns_of(facts, number)
+
+
+def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
+    """Return the object of one line as the columns of a table, or the problem that keeps it from being read."""
+    if not isinstance(facts, Mapping):
+        return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
+    counters = facts.get("counters") or {}
+    if not isinstance(counters, Mapping):
+        nested = f"a {type(counters).__name__} under 'counters'"
+        return Problem(nested, "an object of names and numbers", 'Write {"counters": {"NAME": 1.0}}.', row=number)
+    return _flat(facts, counters)
+
+
+def _flat(facts: Mapping[str, Any], counters: Mapping[str, Any]) -> dict[str, Any]:
+    columns = {name: value for name, value in facts.items() if name != "counters"}
+    return columns | {COUNTER_PREFIX + name: value for name, value in counters.items()}
 
 
 def flat(run: Run) -> dict[str, Any]:
@@ -45,9 +55,7 @@ def flat(run: Run) -> dict[str, Any]:
     >>> flat(Run("a", "1", "p", 2.0, counters={"instructions": 5}))["counter.instructions"]
     5
     """
-    facts = run.to_json()
-    counters = facts.pop("counters")
-    return facts | {COUNTER_PREFIX + name: value for name, value in counters.items()}
+    return _flat(run.to_json(), run.counters)
 
 
 def read(path: str | os.PathLike[str]) -> list[Run]:
@@ -135,7 +143,7 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
     highest = -1
     with Path(path).open("rb") as lines:
         for number, text in enumerate(lines, start=1):
-            row = _columns_of(text, number) if name in text else None
+            row = _columns_of_line(text, number) if name in text else None
             if isinstance(row, dict) and (row.get("app"), row.get("input"), row.get("platform")) == (
                 app,
                 input,

@@ -1,18 +1,20 @@
 """What a sound runs table looks like: its columns, what each may hold, and the words for what it may not.
 
-The rules are written once, for single values. The columnar reader only screens a column for candidates
-and then asks here, so every format is judged, and described, alike.
+The rules are written once, for single values. `columns` only screens a column for candidates and then asks
+here, `checking` asks for every value of a few runs: every format is judged, and described, the same way.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from crossperf import catalog
-from crossperf.errors import did_you_mean
+from crossperf.errors import RunsTableError, did_you_mean
 from crossperf.records import COLUMNS, OK
 
 COUNTER_PREFIX = "counter."
@@ -26,12 +28,14 @@ TEXTS = tuple(name for name in COLUMNS if name not in (*WHOLE_NUMBERS, "runtime_
 MISSING_WORDS = ("", "na", "nan", "null", "none")
 
 Severity = Literal["error", "warning"]
+#: A column with more bad values than this is described by its first ones and a count.
+MOST_SHOWN = 1_000
 _AGAIN = "Measure this run again, or give it a status other than 'ok'."
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing to mend: where it is, what was found, what was expected, what to do.
+    """One thing to fix: where it is, what was found, what was expected, what to do.
 
     Rows count from 1 and leave out a CSV header; in JSONL a row is a line.
     """
@@ -69,7 +73,7 @@ def as_number(value: Any) -> float | None:
     >>> as_number("1e3"), as_number(True), as_number("fast")
     (1000.0, None, None)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, float | int | str | numbers.Real):
         return None
     # Python alone reads 1_000 and digits of other scripts; no other program that opens the table does.
     if isinstance(value, str) and ("_" in value or not value.strip().isascii()):
@@ -87,6 +91,7 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
+@functools.lru_cache(maxsize=4096)
 def bounds(column: str) -> tuple[float, float]:
     """Return the least and the greatest number that a numeric column may hold without remark.
 
@@ -191,6 +196,7 @@ def _strangers(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in COLUMNS and not is_counter(name)]
 
 
+@functools.lru_cache(maxsize=4096)
 def _nearest_known(name: str) -> str:
     head, dot, tail = name.partition(".")
     if dot and tail and did_you_mean(head, ["counter"]):
@@ -201,3 +207,39 @@ def _nearest_known(name: str) -> str:
 def failed(status: Any) -> bool:
     """Tell whether a status says that the run failed; an empty one says that it did not."""
     return not is_missing(status) and str(status) != OK
+
+
+def no_runs() -> Problem:
+    """Return the problem of a table without rows."""
+    return Problem("no runs", "at least one row", "Collect some runs first.")
+
+
+def further(column: str) -> Problem:
+    """Return the problem that stands for all those of a column after the first `MOST_SHOWN`."""
+    expected = f"at most {MOST_SHOWN:,} problems in one column"
+    return Problem("further bad values", expected, "Fix these first.", column=column)
+
+
+def same_id(row: int, run_id: str) -> Problem:
+    """Return the problem of a run whose ``run_id`` an earlier row has."""
+    advice = "Remove the copy, or give the run an id of its own."
+    return Problem(f"{run_id!r} a second time", "each run_id once", advice, row, "run_id", run_id)
+
+
+def same_repeat(row: int, app: str | None, input: str | None, platform: str | None, repeat: int) -> Problem:  # noqa: A002
+    """Return the problem of a run that has the workload, platform and repeat of an earlier one."""
+    again = f"repeat {repeat} of ({app}, {input}) on {platform} a second time"
+    advice = "Both are used; remove one if it is a copy."
+    return Problem(again, "each repeat once", advice, row, "repeat", repeat, "warning")
+
+
+def several_classes(row: int, platform: str | None, classes: Iterable[str]) -> Problem:
+    """Return the problem of a platform that belongs to several classes; `row` is the first that names its class."""
+    both = f"platform {platform!r} as {' and '.join(classes)}"
+    return Problem(both, "one class for each platform", "Correct it.", row, "platform_class")
+
+
+def unusable(path: object, errors: Sequence[Problem]) -> RunsTableError:
+    """Return the error of a table that cannot be used; its sentence has the first problem, ``problems`` has all."""
+    more = f" ({len(errors) - 1:,} more: 'crossperf runs check' lists them all)" if len(errors) > 1 else ""
+    return RunsTableError(f"{path}: {errors[0]}{more}", path=str(path), problems=list(errors))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import polars as pl
 
@@ -11,11 +13,67 @@ from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.table import RunsTable
 
 
-def info(table: RunsTable) -> dict[str, Any]:
-    """Return the facts of a table as JSON's own types.
+@dataclass(frozen=True)
+class Spread:
+    """The fewest, the usual and the most repeats of a cell; ``None`` where no run succeeded."""
 
-    Noise is the coefficient of variation of the repeats of a cell: median and 90th percentile over the
-    cells that have repeats, or ``None`` where none has.
+    min: int | None
+    median: float | None
+    max: int | None
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The coefficient of variation of the repeats of a cell: its median and 90th percentile over the cells.
+
+    Only cells with repeats count; both are ``None`` where none has any.
+    """
+
+    median: float | None
+    p90: float | None
+
+
+@dataclass(frozen=True)
+class PlatformInfo:
+    """What a runs table holds of one platform, its successful runs alone; `noise` is the median over its cells."""
+
+    name: str
+    platform_class: str | None = field(metadata={"json": "class"})
+    runs: int
+    workloads: int
+    noise: float | None
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """The facts of a runs table; `crossperf.plain.to_json` writes them as JSON.
+
+    ``failed`` counts runs by status, ``complete_workloads`` the workloads that ran on every platform, and
+    ``missing_counters[counter][platform]`` is the share of runs that lack a counter, where any does.
+    """
+
+    path: str
+    fingerprint: str
+    runs: int
+    failed: Mapping[str, int]
+    apps: int
+    workloads: int
+    complete_workloads: int
+    cells: int
+    repeats: Spread
+    noise: Noise
+    platforms: tuple[PlatformInfo, ...]
+    counters: int
+    missing_counters: Mapping[str, Mapping[str, float]]
+
+
+def info(table: RunsTable) -> TableInfo:
+    """Return the facts of a table: how many runs of what, how complete, how noisy, what is missing.
+
+    >>> from crossperf.datasets import toy
+    >>> facts = info(toy.make_table(apps=3, inputs=2, platforms=4, repeats=2, seed=1))
+    >>> facts.workloads, facts.cells, facts.repeats
+    (6, 24, Spread(min=2, median=2.0, max=2))
     """
     ok = table.succeeded
     cells = ok.group_by("app", "input", "platform").agg(
@@ -24,46 +82,35 @@ def info(table: RunsTable) -> dict[str, Any]:
     workloads = cells.group_by("app", "input").agg(pl.len().alias("platforms"))
     n_platforms = cells["platform"].n_unique()
     failures = table.frame.filter(pl.col("status") != OK)["status"].value_counts().sort("status")
-    return {
-        "path": table.path,
-        "fingerprint": table.fingerprint,
-        "runs": table.frame.height,
-        "failed": dict(failures.iter_rows()),
-        "apps": ok["app"].n_unique(),
-        "workloads": workloads.height,
-        "complete_workloads": workloads.filter(pl.col("platforms") == n_platforms).height,
-        "cells": cells.height,
-        "repeats": {
-            "min": cells["runs"].min(),
-            "median": cells["runs"].median(),
-            "max": cells["runs"].max(),
-        },
-        "noise": _noise(cells),
-        "platforms": [_platform(table, name, cells) for name in sorted(ok["platform"].unique())],
-        "counters": len(table.counters),
-        "missing_counters": _missing(table, ok),
-    }
-
-
-def _noise(cells: pl.DataFrame) -> dict[str, float | None]:
-    repeated = cells["variation"].drop_nulls().drop_nans()
-    return {"median": repeated.median(), "p90": repeated.quantile(0.9)}  # type: ignore[dict-item]
-
-
-def _platform(table: RunsTable, name: str, cells: pl.DataFrame) -> dict[str, Any]:
-    own = cells.filter(pl.col("platform") == name)
-    classes = (
-        table.frame.filter(pl.col("platform") == name)["platform_class"].drop_nulls().unique().to_list()
-        if "platform_class" in table.frame.columns
-        else []
+    repeats: Any = cells["runs"]
+    return TableInfo(
+        path=table.path,
+        fingerprint=table.fingerprint,
+        runs=table.frame.height,
+        failed=dict(failures.iter_rows()),
+        apps=ok["app"].n_unique(),
+        workloads=workloads.height,
+        complete_workloads=workloads.filter(pl.col("platforms") == n_platforms).height,
+        cells=cells.height,
+        repeats=Spread(repeats.min(), repeats.median(), repeats.max()),
+        noise=_noise(cells),
+        platforms=tuple(_platform(table, name, cells) for name in sorted(ok["platform"].unique())),
+        counters=len(table.counters),
+        missing_counters=_missing(table, ok),
     )
-    return {
-        "name": name,
-        "class": classes[0] if classes else None,
-        "runs": int(own["runs"].sum()),
-        "workloads": own.height,
-        "noise": _noise(own)["median"],
-    }
+
+
+def _noise(cells: pl.DataFrame) -> Noise:
+    repeated = cells["variation"].drop_nulls().drop_nans()
+    return Noise(cast(float | None, repeated.median()), repeated.quantile(0.9))
+
+
+def _platform(table: RunsTable, name: str, cells: pl.DataFrame) -> PlatformInfo:
+    own, classes = cells.filter(pl.col("platform") == name), []
+    if "platform_class" in table.frame.columns:
+        classes = table.frame.filter(pl.col("platform") == name)["platform_class"].drop_nulls().to_list()
+    runs = int(own["runs"].sum())
+    return PlatformInfo(name, classes[0] if classes else None, runs, own.height, _noise(own).median)
 
 
 def _missing(table: RunsTable, ok: pl.DataFrame) -> dict[str, dict[str, float]]:

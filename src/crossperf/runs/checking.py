@@ -1,0 +1,207 @@
+"""A few runs checked in plain Python: the problems that a table of them has, in a fraction of a millisecond.
+
+`columns` is the road for tables of any size; polars needs some 50 ms there even for one row, and is not imported
+here. Both roads ask `rules` and report the same problems.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crossperf.records import COLUMNS, OK, Run
+from crossperf.runs import jsonl, rules
+from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, Problem, as_number, is_counter
+
+#: A run as a record, or as the object that a line of JSONL holds.
+Record = Run | Mapping[str, Any]
+#: The columns of one run, with the number of its row.
+NumberedRow = tuple[int, Mapping[str, Any]]
+
+#: From about here on columns are the faster road.
+_FEW_RUNS, _FEW_BYTES = 200, 400_000
+_NAMES = ("app", "platform")
+
+
+def check_runs(runs: Record | Iterable[Record], *, need_runtime: bool = True) -> list[Problem]:
+    """Return every problem of a few runs, errors first; an empty list means that they can be used.
+
+    Parameters
+    ----------
+    runs
+        One run or several, as records or as objects of JSON.
+    need_runtime
+        Whether a run without a runtime is a problem. It is for learning, and is not for predicting.
+
+    >>> for problem in check_runs(Run("lulesh", "30", "epyc-2", -1.0, counters={"instructions": 3e9})):
+    ...     print(problem.row, problem.column, problem.found)
+    1 runtime_s -1.0
+    """
+    rows, unread = split_rows(numbered(runs))
+    return unread + _problems(rows, need_runtime)
+
+
+def checked(runs: Record | Iterable[Record], *, name: str = "runs", need_runtime: bool = True) -> list[Run]:
+    """Return a few runs as a table would hold them: numbers as numbers, what is missing as ``None``.
+
+    Runs that cannot be used raise `RunsTableError` with all their problems.
+
+    Parameters
+    ----------
+    name
+        What a message calls the runs.
+
+    >>> checked({"app": "a", "input": "1", "platform": "p", "runtime_s": "2.5", "counters": {"cycles": 7}})[0].runtime_s
+    2.5
+    """
+    return _sound(*split_rows(numbered(runs)), name, need_runtime)
+
+
+def few(source: Any, *, need_runtime: bool = True) -> list[Run] | None:
+    """Return the checked runs of a source that is small, or ``None`` where it is to be read as columns.
+
+    Small are up to 200 records, and JSONL files of up to 400 kB.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.suffix not in (".jsonl", ".ndjson") or not path.is_file() or path.stat().st_size > _FEW_BYTES:
+            return None
+        return _sound(*split_rows(jsonl.rows(path)), str(path), need_runtime)
+    if isinstance(source, Run | Mapping) or (isinstance(source, list | tuple) and len(source) <= _FEW_RUNS):
+        return checked(source, need_runtime=need_runtime)
+    return None
+
+
+def split_rows(rows: Iterable[tuple[int, dict[str, Any] | Problem]]) -> tuple[list[NumberedRow], list[Problem]]:
+    """Return the rows that could be read, and the problems of the others."""
+    readable: list[NumberedRow] = []
+    problems: list[Problem] = []
+    for number, row in rows:
+        if isinstance(row, Problem):
+            problems.append(row)
+        else:
+            readable.append((number, row))
+    return readable, problems
+
+
+def numbered(runs: Record | Iterable[Record]) -> Iterable[tuple[int, dict[str, Any] | Problem]]:
+    """Yield each run's number with its columns, or with the problem that keeps it from being read."""
+    records = [runs] if isinstance(runs, Run | Mapping) else runs
+    for number, run in enumerate(records, start=1):
+        yield number, jsonl.flat(run) if isinstance(run, Run) else jsonl.columns_of(run, number)
+
+
+def values_by_column(rows: Sequence[NumberedRow]) -> dict[str, list[Any]]:
+    """Return the columns of rows, each of floats where every value is a number, otherwise of texts."""
+    names = dict.fromkeys(name for _, row in rows for name in row)
+    return {name: column_values(name, [row.get(name) for _, row in rows]) for name in names}
+
+
+def column_values(name: str, values: list[Any]) -> list[Any]:
+    """Return the values of a column as floats where every value is a number, otherwise as texts."""
+    if name not in TEXTS and all(value is None or _is_number(value) for value in values):
+        return [None if value is None else float(value) for value in values]
+    return [value if value is None or isinstance(value, str) else _text(value) for value in values]
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or (not isinstance(value, str) and as_number(value) is not None)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, bool | int | float | list | dict) else str(value)
+
+
+def _problems(rows: Sequence[NumberedRow], need_runtime: bool) -> list[Problem]:
+    if not rows:
+        return [rules.no_runs()]
+    columns = values_by_column(rows)
+    numbers = [number for number, _ in rows]
+    ok = [not rules.failed(status) for status in columns.get("status", [None] * len(rows))]
+    problems = rules.check_columns(list(columns))
+    if "runtime_s" not in columns and not (need_runtime and any(ok)):
+        problems = [problem for problem in problems if problem.column != "runtime_s"]
+    for name in [*filter(columns.__contains__, COLUMNS), *sorted(filter(is_counter, columns))]:
+        judged = zip(numbers, columns[name], ok, strict=True)
+        asked = [(number, value) for number, value, sound in judged if sound or name in _NAMES]
+        problems += _column_problems(name, asked, need_runtime)
+    problems += _same_ids(numbers, columns) + _same_repeats(numbers, columns, ok) + _several_classes(numbers, columns)
+    return sorted(problems, key=lambda problem: problem.severity)
+
+
+def _column_problems(name: str, values: Iterable[tuple[int, Any]], need_runtime: bool) -> list[Problem]:
+    answers = (rules.check_value(name, value, number, need_runtime=need_runtime) for number, value in values)
+    problems = [problem for problem in answers if problem is not None]
+    return problems if len(problems) <= rules.MOST_SHOWN else [*problems[: rules.MOST_SHOWN], rules.further(name)]
+
+
+def _same_ids(numbers: Sequence[int], columns: Mapping[str, list[Any]]) -> list[Problem]:
+    keys = columns.get("run_id", [])
+    copies = [(number, key) for number, key in _copies(numbers, keys) if key is not None]
+    return [rules.same_id(*copy) for copy in copies[: rules.MOST_SHOWN]]
+
+
+def _same_repeats(numbers: Sequence[int], columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[Problem]:
+    if not {"app", "input", "platform", "repeat"} <= columns.keys():
+        return []
+    inputs, repeats = [text or "" for text in columns["input"]], map(_whole, columns["repeat"])
+    cells = zip(columns["app"], inputs, columns["platform"], repeats, ok, strict=True)
+    keys = [(*cell, repeat) if sound and repeat is not None else None for *cell, repeat, sound in cells]
+    copies = [(number, key) for number, key in _copies(numbers, keys) if key is not None]
+    return [rules.same_repeat(number, *key) for number, key in copies[: rules.MOST_SHOWN]]
+
+
+def _copies(numbers: Sequence[int], keys: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Return the rows whose key an earlier row has."""
+    seen: set[Any] = set()
+    copies = []
+    for number, key in zip(numbers, keys, strict=False):
+        if key in seen:
+            copies.append((number, key))
+        seen.add(key)
+    return copies
+
+
+def _several_classes(numbers: Sequence[int], columns: Mapping[str, list[Any]]) -> list[Problem]:
+    if not {"platform", "platform_class"} <= columns.keys():
+        return []
+    first: dict[str | None, int] = {}
+    classes: dict[str | None, set[str]] = {}
+    for number, platform, kind in zip(numbers, columns["platform"], columns["platform_class"], strict=True):
+        if kind is not None:
+            first.setdefault(platform, number)
+            classes.setdefault(platform, set()).add(kind)
+    doubled = [(first[name], name, sorted(kinds)) for name, kinds in classes.items() if len(kinds) > 1]
+    return [rules.several_classes(*facts) for facts in doubled]
+
+
+def _sound(rows: Sequence[NumberedRow], unread: Sequence[Problem], name: str, need_runtime: bool) -> list[Run]:
+    problems = [*unread, *_problems(rows, need_runtime)]
+    if errors := [problem for problem in problems if problem.severity == "error"]:
+        raise rules.unusable(name, errors)
+    return [_record(row) for _, row in rows]
+
+
+def _record(row: Mapping[str, Any]) -> Run:
+    known = {name: _typed(name, value) for name, value in row.items()}
+    return Run.from_json(jsonl.nest(known | {"input": known.get("input") or ""}))
+
+
+def _typed(name: str, value: Any) -> Any:
+    if is_counter(name) or name == "runtime_s":
+        number = as_number(value)
+        return None if number is None or math.isnan(number) else number
+    if name in WHOLE_NUMBERS:
+        return _whole(value)
+    if name == "status" and rules.is_missing(value):
+        return OK
+    return _text(value) if name in TEXTS and value is not None and not isinstance(value, str) else value
+
+
+def _whole(value: Any) -> int | None:
+    number = as_number(value)
+    return None if number is None or not math.isfinite(number) or abs(number) >= 2.0**63 else int(number)
