@@ -17,6 +17,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crossperf import (
+        adaptation,
+        campaign,
+        catalog,
+        collect,
+        dataset,
+        datasets,
+        errors,
+        evaluation,
+        importers,
+        model,
+        platforms,
+        prediction,
+        records,
+        report,
+        runs,
+        schedule,
+    )
     from crossperf.adaptation.adapt import Adaptation, adapt, suggest
     from crossperf.adaptation.score import Transfer, transfer
     from crossperf.collect.profile import profile
@@ -71,35 +89,63 @@ _API = {
     "train": "model.trained",
     "transfer": "adaptation.score",
 }
-_ROOMS = (
+__all__ = [
+    "Adaptation",
+    "Answer",
+    "Columns",
+    "Crossperf",
+    "Dataset",
+    "Dnn",
+    "Evaluation",
+    "ExtraTrees",
+    "Features",
+    "Median",
+    "Prediction",
+    "RandomForest",
+    "Ridge",
+    "Run",
+    "RunsTable",
+    "TrainedModel",
+    "Transfer",
+    "VaeDnn",
+    "XGBoost",
+    "__version__",
+    "adapt",
     "adaptation",
+    "assess",
+    "build",
     "campaign",
     "catalog",
     "collect",
     "dataset",
     "datasets",
     "errors",
+    "evaluate",
     "evaluation",
+    "explain",
     "importers",
+    "load",
     "model",
     "platforms",
+    "predict",
     "prediction",
+    "profile",
+    "read_evaluation",
+    "read_runs",
     "records",
     "report",
     "runs",
     "schedule",
-)
-__all__ = [  # noqa: PLE0604 - the names of the tables above
-    "__version__",
-    *_API,
-    *_ROOMS,
+    "suggest",
+    "train",
+    "transfer",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _API:
         return getattr(importlib.import_module(f"crossperf.{_API[name]}"), name)
-    if name in _ROOMS:
+    if name in __all__:
         return importlib.import_module(f"crossperf.{name}")
     raise AttributeError(f"module 'crossperf' has no attribute {name!r}")
 
