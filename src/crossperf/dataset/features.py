@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.errors import SettingsError, did_you_mean, some_of
@@ -60,12 +61,12 @@ class Columns:
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def counters(self) -> tuple[str, ...]:
         """The counters, by name."""
         return self._of_kind(COUNTER)
 
-    @property
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """The platforms that a run may have been measured on."""
         return tuple(name.removeprefix(SOURCE_PREFIX) for name in self._of_kind(SOURCE))
@@ -73,11 +74,15 @@ class Columns:
     def _of_kind(self, kind: str) -> tuple[str, ...]:
         return tuple(name for name, own in zip(self.names, self.kinds, strict=True) if own == kind)
 
+    @cached_property
+    def _kind_f(self) -> NDArray[np.str_]:
+        return np.array(self.kinds, dtype=np.str_)
+
     def mask(self, *kinds: str) -> Mask:
         """Return which columns are of these kinds."""
-        return np.array([kind in kinds for kind in self.kinds], dtype=bool)
+        return np.isin(self._kind_f, kinds) if len(kinds) > 1 else self._kind_f == kinds[0]
 
-    @property
+    @cached_property
     def with_rates(self) -> Columns:
         """These columns, and each counter once more as a rate per second; the same where no runtime is known."""
         if RUN_TIME not in self.kinds:

@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +100,19 @@ class TrainedModel:
     def sources(self) -> tuple[str, ...]:
         """The platforms that a run may have been measured on; those added later can only be predicted."""
         return self.columns.sources
+
+    @cached_property
+    def offered(self) -> Mapping[str, frozenset[str]]:
+        """The counters that training runs had, by the platform they were measured on."""
+        known_nc = ~np.isnan(self.features.counters_nc)
+        return {
+            platform: frozenset(
+                name
+                for name, measured in zip(self.counters, known_nc[self.cells.source_n == p].any(axis=0), strict=True)
+                if measured
+            )
+            for p, platform in enumerate(self.sources)
+        }
 
     def predict(self, runs: Any, *, relative_to: str = "source", level: float = 0.8) -> Answer:
         """Return the relative times of runs on every platform; see `crossperf.predict`."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
 
-import numpy as np
-
 from crossperf.arrays import Integers
 from crossperf.dataset.features import Features
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
@@ -103,7 +101,8 @@ def _notes(measured: Measured, model: TrainedModel) -> list[str]:
 
     Counters that runs on the same platforms did not have in training either are not worth a note.
     """
-    offered = _offered(model, measured)
+    # Of a model that kept no cells it is not known what its sources offer, so every absent counter is named.
+    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]} or set(model.counters)
     absent = [name for name in model.counters if name not in set(measured.counters) and name in offered]
     extra = [name for name in measured.counters if name not in set(model.counters)]
     notes = []
@@ -117,13 +116,3 @@ def _notes(measured: Measured, model: TrainedModel) -> list[str]:
     if measured.failed_runs:
         notes.append(f"{measured.failed_runs:,} failed runs of {measured.where} were left out.")
     return notes
-
-
-def _offered(model: TrainedModel, measured: Measured) -> frozenset[str]:
-    """Return the counters that runs on the platforms of these cells had in training; all where that was not kept."""
-    sources = [model.platforms.index(name) for name in set(measured.platform_n)]
-    rows_nc = model.features.counters_nc[np.isin(model.cells.source_n, sources)]
-    if not len(rows_nc):
-        return frozenset(model.counters)
-    measured_c = ~np.isnan(rows_nc).all(axis=0)
-    return frozenset(name for name, kept in zip(model.counters, measured_c, strict=True) if kept)

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from crossperf.arrays import Floats
@@ -31,12 +33,10 @@ class FittedModel:
 
     def forecast(self, X: Any) -> Forecast:
         """Return predictions with the errors they may have; ask only where `forecasts`."""
-        if not isinstance(self.part, Forecaster):
-            raise TypeError(f"a model of kind {self.part.kind!r} does not forecast")
-        forecast = self.part.forecast(self._features(X))
+        forecast = typing.cast(Forecaster, self.part).forecast(self._features(X))
         return replace(forecast, log_relative_np=self._limited(forecast.log_relative_np))
 
-    @property
+    @cached_property
     def forecasts(self) -> bool:
         """Whether the model knows how sure it is."""
         return isinstance(self.part, Forecaster)
