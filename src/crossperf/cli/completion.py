@@ -61,9 +61,15 @@ def kept_platforms(context: click.Context) -> Iterable[str]:
     return [entry.name for entry in platforms.read(path)]
 
 
+def _argument(context: click.Context, name: str) -> str:
+    """Return a positional argument; click leaves them all in `args` where the last option lacks its value yet."""
+    positions = [parameter.name for parameter in context.command.params if isinstance(parameter, click.Argument)]
+    return str(context.params.get(name) or context.args[positions.index(name)])
+
+
 def model_platforms(context: click.Context) -> Iterable[str]:
     """Return the platforms of the model that the command line names."""
-    description = Path(context.params["model_folder"]) / "model.json"
+    description = Path(_argument(context, "model_folder")) / "model.json"
     return [str(name) for name in json.loads(description.read_text(encoding="utf-8"))["platforms"]]
 
 
@@ -71,4 +77,4 @@ def table_platforms(context: click.Context) -> Iterable[str]:
     """Return the platforms of the table that the command line names."""
     from crossperf.runs import read
 
-    return list(read(context.params["table"], need_runtime=False).frame["platform"].unique())
+    return list(read(_argument(context, "table"), need_runtime=False).frame["platform"].unique())
