@@ -18,7 +18,7 @@ import numpy as np
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
 from crossperf import model
 from crossperf.adaptation import score as transfer
-from crossperf.cli.adapting import shots_of
+from crossperf.cli.evaluate import shots_of
 
 #: What the text under a title calls each way.
 COLUMNS = ("adapted", "suggested", "scratch", "full")

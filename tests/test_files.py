@@ -121,7 +121,10 @@ def test_only_its_own_kind_of_folder_is_replaced_and_only_when_told_to(tmp_path:
     (tmp_path / "empty").mkdir()
     with BOX.whole(tmp_path / "empty") as part:
         fill(part, "one")
-    with pytest.raises(CrossperfError, match=r"found a box there already.*--overwrite"), BOX.whole(tmp_path / "empty"):
+    with (
+        pytest.raises(CrossperfError, match=r"found a box there already.*overwrite"),
+        BOX.whole(tmp_path / "empty"),
+    ):
         pytest.fail("nothing may be written")
 
 

@@ -26,7 +26,7 @@ class CrossperfError(Exception):
 
 
 class RunsTableError(CrossperfError):
-    """A runs table cannot be used; ``problems`` lists everything that must be mended."""
+    """A runs table cannot be used; ``problems`` lists everything that must be fixed."""
 
 
 class DatasetError(CrossperfError):

@@ -99,18 +99,18 @@ class Folder:
         """Raise unless such a folder may be written there; worth asking before the work that fills it."""
         if not target.exists():
             if target.parent.exists() and not os.access(target.parent, os.W_OK):
-                raise self.error(f"{target}: its folder cannot be written to. Choose another place with -o.")
+                raise self.error(f"{target}: its folder cannot be written to. Choose another place.")
             return
         ours = target.is_dir() and self.ours(target)
         if not ours and not (target.is_dir() and not any(target.iterdir())):
             raise self.error(
                 f"{target}: found something that is not a crossperf {self.noun}, expected a new or a {self.noun} "
-                "folder. It was left as it is; choose another place with -o."
+                "folder. It was left as it is; choose another place."
             )
         if ours and not overwrite:
             raise self.error(
-                f"{target}: found a {self.noun} there already, expected a new folder. Choose another place with -o, "
-                "or replace it with --overwrite."
+                f"{target}: found a {self.noun} there already, expected a new folder. Choose another place, or "
+                "replace it with overwrite=True."
             )
 
 

@@ -9,9 +9,17 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
+
+
+@runtime_checkable
+class _Array(Protocol):
+    """An array or a scalar of NumPy, which is not imported here."""
+
+    def tolist(self) -> Any:
+        """Return it as lists of Python's own numbers."""
 
 
 def to_json(value: Any) -> Any:
@@ -29,9 +37,11 @@ def to_json(value: Any) -> Any:
         return [to_json(part) for part in value]
     if isinstance(value, float):
         return None if math.isnan(value) else float(value)
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, PurePath):
         return str(value)
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, which is not imported here
+    if isinstance(value, _Array):
         return to_json(value.tolist())
     return value
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from crossperf import plain
+
 OK = "ok"
 #: How much a run looks like what a model has learned from, from like it to unlike it.
 FAMILIAR, UNUSUAL, UNKNOWN = LOOKS = ("familiar", "unusual", "unknown")
@@ -80,15 +82,6 @@ class Familiarity:
     score: float
     because: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the familiarity as JSON's own types."""
-        return {"word": self.word, "score": self.score, "because": list(self.because)}
-
-    @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> Familiarity:
-        """Return the familiarity that `to_json` wrote."""
-        return cls(facts["word"], facts["score"], tuple(facts["because"]))
-
 
 @dataclass(frozen=True)
 class Prediction:
@@ -98,6 +91,12 @@ class Prediction:
     empty where the run brought no runtime to scale by. ``low[p]`` to ``high[p]`` is the range that holds the truth
     with probability `level`, ``chance_fastest[p]`` how likely p is the fastest, and ``chance_faster[p][q]`` how
     likely p beats q; all are empty, and `familiarity` is ``None``, where the model gives none.
+
+    >>> prediction = Prediction("lulesh", "30", "epyc-2", "source", {"epyc-2": 1.0, "h200": 0.2})
+    >>> prediction.fastest
+    'h200'
+    >>> Prediction.from_json(prediction.to_json()) == prediction
+    True
     """
 
     app: str
@@ -121,38 +120,9 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction as JSON's own types."""
-        return {
-            "app": self.app,
-            "input": self.input,
-            "source": self.source,
-            "relative_to": self.relative_to,
-            "fastest": self.fastest,
-            "relative_time": dict(self.relative_time),
-            "seconds": dict(self.seconds),
-            "notes": list(self.notes),
-            "level": self.level,
-            "low": dict(self.low),
-            "high": dict(self.high),
-            "chance_fastest": dict(self.chance_fastest),
-            "chance_faster": {name: dict(chances) for name, chances in self.chance_faster.items()},
-            "familiarity": self.familiarity and self.familiarity.to_json(),
-        }
+        return {**plain.to_json(self), "fastest": self.fastest}
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Prediction:
         """Return the prediction that `to_json` wrote."""
-        return cls(
-            facts["app"],
-            facts["input"],
-            facts["source"],
-            facts["relative_to"],
-            dict(facts["relative_time"]),
-            dict(facts.get("seconds", {})),
-            tuple(facts.get("notes", ())),
-            facts.get("level"),
-            dict(facts.get("low", {})),
-            dict(facts.get("high", {})),
-            dict(facts.get("chance_fastest", {})),
-            {name: dict(chances) for name, chances in facts.get("chance_faster", {}).items()},
-            Familiarity.from_json(familiar) if (familiar := facts.get("familiarity")) else None,
-        )
+        return plain.from_json(cls, facts)

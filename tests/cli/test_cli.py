@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from crossperf import cli, model
+from crossperf.cli import options
 from crossperf.dataset.build import Dataset
 from crossperf.datasets import toy
 from crossperf.evaluation.metrics import METRICS
@@ -414,7 +415,7 @@ def test_a_seed_given_as_a_setting_is_kept(
     ("text", "value"), [("3", 3), ("3.5", 3.5), ("true", True), ("False", False), ("none", None), ("relu", "relu")]
 )
 def test_a_setting_is_read_as_the_kind_of_value_it_looks_like(text: str, value: object) -> None:
-    (read,) = cli.words.settings_of([f"name={text}"]).values()
+    (read,) = options.settings_of([f"name={text}"]).values()
     assert read == value
     assert type(read) is type(value)
 

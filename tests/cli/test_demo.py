@@ -9,7 +9,7 @@ from crossperf.runs.table import read
 
 
 def test_the_input_that_the_demo_predicts_is_not_in_the_table_it_learns_from(tmp_path: Path) -> None:
-    truth = demo._write_runs(tmp_path / "runs.parquet", tmp_path / "new.jsonl")
+    truth = demo.write_runs(tmp_path / "runs.parquet", tmp_path / "new.jsonl")
     (new,) = read(tmp_path / "new.jsonl").runs()
     learned = read(tmp_path / "runs.parquet").frame
     same = learned.filter((pl.col("app") == new.app) & (pl.col("input") == new.input))

@@ -94,7 +94,7 @@ def test_what_is_not_a_report_is_never_replaced(
         (target / ("figures/mine.ai" if "figures" in found else "notes.txt")).write_text("years of work")
     before = contents(target) if target.is_dir() else target.read_bytes()
     done = crossperf("report", evaluation_file, "-o", target, *flags)
-    assert_one_sentence(done, "there: found something that is not a crossperf report", "choose another place with -o")
+    assert_one_sentence(done, "there: found something that is not a crossperf report", "choose another place")
     assert (contents(target) if target.is_dir() else target.read_bytes()) == before
 
 

@@ -28,7 +28,7 @@ def test_an_existing_model_is_replaced_only_when_told_to(saved: Saved, tmp_path:
     target = tmp_path / "model"
     model.save(saved, target)
     before = (target / "model.json").read_text()
-    with pytest.raises(ModelFolderError, match="--overwrite"):
+    with pytest.raises(ModelFolderError, match="overwrite=True"):
         model.save(saved, target)
     assert (target / "model.json").read_text() == before
     model.save(saved, target, overwrite=True)

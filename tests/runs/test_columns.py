@@ -47,7 +47,7 @@ def test_every_problem_of_a_table_is_reported_at_once_with_its_place_and_what_to
         (5, "runtime_s"): None,
         (5, "repeat"): "-1",
     }
-    assert all(problem.found and problem.expected and problem.advice.endswith(".") for problem in problems)
+    assert all(problem.actual and problem.expected and problem.advice.endswith(".") for problem in problems)
     with pytest.raises(RunsTableError) as caught:
         table.read(path)
     assert caught.value.facts["problems"] == problems
@@ -61,7 +61,7 @@ def test_missing_and_misspelt_columns_are_reported_with_a_suggestion(csv: Csv) -
     assert "did you mean 'platfrom'?" in errors["platform"]
     assert "did you mean 'runtime'?" in errors["runtime_s"]
     (warning,) = [problem for problem in problems if problem.severity == "warning"]
-    assert "did you mean 'counter.cycles'?" in warning.found
+    assert "did you mean 'counter.cycles'?" in warning.actual
 
 
 def test_a_second_run_with_the_same_id_is_an_error_and_a_second_repeat_a_warning(csv: Csv) -> None:
@@ -73,7 +73,7 @@ def test_a_second_run_with_the_same_id_is_an_error_and_a_second_repeat_a_warning
 def test_a_platform_of_two_classes_is_an_error(csv: Csv) -> None:
     header = "app,input,platform,runtime_s,counter.i,platform_class"
     (problem,) = table.check(csv("a,1,p,1,5,cpu", "a,2,p,1,5,gpu", "a,1,q,1,5,gpu", header=header))
-    assert (problem.column, problem.found) == ("platform_class", "platform 'p' as cpu and gpu")
+    assert (problem.column, problem.actual) == ("platform_class", "platform 'p' as cpu and gpu")
 
 
 def test_a_share_above_one_is_kept_with_a_warning(csv: Csv) -> None:
@@ -112,7 +112,7 @@ def test_a_column_full_of_bad_values_is_described_by_its_first_thousand(csv: Csv
     problems = table.check(csv(*["a,1,p,-1,5"] * 1500))
     assert len(problems) == 1001
     assert problems[0].row == 1
-    assert problems[-1].found == "further bad values"
+    assert problems[-1].actual == "further bad values"
 
 
 CELLS = st.one_of(

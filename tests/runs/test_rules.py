@@ -29,7 +29,7 @@ def test_a_runtime_may_be_any_number_above_zero_or_text_that_reads_as_one(value:
 def test_a_missing_runtime_is_a_problem_for_learning_and_none_for_predicting(nothing: Any) -> None:
     problem = check_value("runtime_s", nothing)
     assert problem is not None
-    assert problem.found == "nothing"
+    assert problem.actual == "nothing"
     assert check_value("runtime_s", nothing, need_runtime=False) is None
     assert check_value("counter.instructions", nothing) is None
 
@@ -98,13 +98,13 @@ def test_each_missing_column_is_named_with_the_column_that_may_hold_it() -> None
 def test_a_column_that_is_nearly_a_known_one_is_a_warning(name: str, hint: str) -> None:
     (problem,) = check_columns([*SOUND, name])
     assert (problem.column, problem.severity) == (name, "warning")
-    assert f"(did you mean '{hint}'?)" in problem.found
+    assert f"(did you mean '{hint}'?)" in problem.actual
 
 
 @pytest.mark.parametrize("columns", [SOUND[:4], [*SOUND[:4], "counter."], [*SOUND[:4], "instructions"]])
 def test_a_table_without_counters_is_an_error(columns: list[str]) -> None:
     (problem,) = check_columns(columns)
-    assert (problem.found, problem.severity) == ("no counter", "error")
+    assert (problem.actual, problem.severity) == ("no counter", "error")
 
 
 def test_a_problem_reads_as_place_found_expected_advice() -> None:

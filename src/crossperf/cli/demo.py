@@ -1,92 +1,132 @@
-"""The main job from end to end on the testbed's measured runs, each step with the command that does the same."""
+"""``crossperf demo``: the main job from end to end on measured runs, each step with the command that does the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
+import click
 
-from crossperf import dataset
-from crossperf.datasets import testbed
+from crossperf.cli.options import PATH, SEED
+from crossperf.cli.output import progress_bar
 from crossperf.errors import CrossperfError, MissingDependencyError
-from crossperf.evaluation.run import Evaluation, Progress, evaluate
-from crossperf.model import DEFAULT, make
-from crossperf.model.store import Saved, save
-from crossperf.prediction.answer import predict
-from crossperf.report import sentences as meaning
-from crossperf.report import terminal as show
-from crossperf.runs.summary import info
-from crossperf.runs.table import from_frame, read
+
+if TYPE_CHECKING:
+    from crossperf.dataset import Dataset, Split
+    from crossperf.evaluation.run import Evaluation
 
 MODELS = ("crossperf", "vae-dnn", "random-forest")
 #: The split whose evaluation ends as a page.
-_SHOWN = "workload"
+_SHOWN: Split = "workload"
 #: The run that the demo predicts from is taken out of the table first.
 NEW_APP, NEW_PLATFORM = "lennard_jones", "epyc-1t"
 
 
-def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextManager[Progress]]) -> None:
-    """Look at the testbed, score models under three splits, train, predict an input held out, and make a page of it."""
-    if folder.exists() and not folder.is_dir():
-        raise CrossperfError(f"{folder}: is a file, expected a folder for the demo's files. Choose another with -o.")
-    folder.mkdir(parents=True, exist_ok=True)
-    table_path, model_path, new_path = folder / "runs.parquet", folder / "model", folder / "new.jsonl"
-    report_path, shown = folder / "report", folder / f"evaluation-{_SHOWN}.json"
-    out = show.console()
+@click.command()
+@click.option("-o", "--output", type=PATH, default=Path("demo"), show_default=True, help="Where files go.")
+@SEED
+def demo(output: Path, seed: int) -> None:
+    """Run the main job end to end on the testbed's runs: evaluate, train, predict, report."""
+    from crossperf import dataset
 
-    def step(text: str, command: str) -> None:
-        out.print(f"\n[bold]{text}[/bold]\n[dim]$ crossperf {command}[/dim]", soft_wrap=True)
+    if output.exists() and not output.is_dir():
+        raise CrossperfError(f"{output}: is a file, expected a folder for the demo's files. Choose another with -o.")
+    output.mkdir(parents=True, exist_ok=True)
+    table, new_run = output / "runs.parquet", output / "new.jsonl"
+    truth = write_runs(table, new_run)
+    data = _look(table)
+    evaluations = {split: _evaluate(data, table, output, split, seed) for split in dataset.SPLITS}
+    _train(data, table, output / "model", seed)
+    _predict(output / "model", new_run, truth)
+    _report(evaluations[_SHOWN], output)
+    _print(f"\nfiles are in {output}/")
 
-    step("Runs: proxy workloads, measured on two CPUs and a GPU.", f"runs info {table_path}")
-    truth = _write_runs(table_path, new_path)
-    table = read(table_path)
-    show.info(info(table))
-    data = dataset.build(table)
-    evaluations: dict[str, Evaluation] = {}
-    for split in dataset.SPLITS:
-        json_path = folder / f"evaluation-{split}.json"
-        names = ",".join(MODELS)
-        command = (
-            f"evaluate {table_path} --split {split} --models {names} --seed {seed} --scored-folds 1 --json {json_path}"
-        )
-        step(f"How good is it on {meaning.HELD_OUT[split]}?", command)
-        with progress_bar(f"evaluating, split {split}") as progress:
-            result = evaluate(data, MODELS, split=split, seed=seed, scored_folds=1, progress=progress)
-        show.evaluation(result)
-        for doubt in result.doubts:
-            out.print(f"doubt: {doubt}")
-        result.write(json_path)
-        evaluations[split] = result
 
-    step("Train on all of these runs.", f"train {table_path} -o {model_path} --seed {seed} --overwrite")
+def _print(text: str) -> None:
+    from crossperf.report import terminal as show
+
+    show.console().print(text, soft_wrap=True)
+
+
+def _step(text: str, command: str) -> None:
+    _print(f"\n[bold]{text}[/bold]\n[dim]$ crossperf {command}[/dim]")
+
+
+def _look(table: Path) -> Dataset:
+    from crossperf import dataset
+    from crossperf.report import terminal as show
+    from crossperf.runs import info, read
+
+    _step("Runs: proxy workloads, measured on two CPUs and a GPU.", f"runs info {table}")
+    runs = read(table)
+    show.info(info(runs))
+    return dataset.build(runs)
+
+
+def _evaluate(data: Dataset, table: Path, folder: Path, split: Split, seed: int) -> Evaluation:
+    from crossperf.evaluation.run import evaluate
+    from crossperf.report import sentences as meaning
+    from crossperf.report import terminal as show
+
+    path = folder / f"evaluation-{split}.json"
+    options = f"--split {split} --models {','.join(MODELS)} --seed {seed} --scored-folds 1 --json {path}"
+    _step(f"How good is it on {meaning.HELD_OUT[split]}?", f"evaluate {table} {options}")
+    with progress_bar(f"evaluating, split {split}") as progress:
+        result = evaluate(data, MODELS, split=split, seed=seed, scored_folds=1, progress=progress)
+    show.evaluation(result)
+    for doubt in result.doubts:
+        _print(f"doubt: {doubt}")
+    result.write(path)
+    return result
+
+
+def _train(data: Dataset, table: Path, folder: Path, seed: int) -> None:
+    from crossperf.model import DEFAULT, make
+    from crossperf.model.store import Saved, save
+    from crossperf.report import terminal as show
+
+    _step("Train on all of these runs.", f"train {table} -o {folder} --seed {seed} --overwrite")
     with progress_bar(f"training {DEFAULT}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
         saved = Saved.of(make(DEFAULT, seed=seed).learn(data), data)
-    save(saved, model_path, overwrite=True)
+    save(saved, folder, overwrite=True)
     show.training(saved.model, data)
 
-    step(
+
+def _predict(model_folder: Path, new_run: Path, truth: dict[str, float]) -> None:
+    from crossperf.model.store import load
+    from crossperf.prediction.answer import predict
+    from crossperf.report import terminal as show
+
+    _step(
         f"An input of {NEW_APP} that it has never seen ran on {NEW_PLATFORM}. How fast would it be elsewhere?",
-        f"predict {model_path} {new_path}",
+        f"predict {model_folder} {new_run}",
     )
-    show.predictions(predict(saved, new_path))
+    show.predictions(predict(load(model_folder), new_run))
     measured = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in sorted(truth.items()))
-    out.print(f"what was measured there: {measured}")
-    step("Look at it: tables, figures and the doubts, on one page.", f"report {shown} -o {report_path} --overwrite")
+    _print(f"what was measured there: {measured}")
+
+
+def _report(evaluation: Evaluation, folder: Path) -> None:
+    from crossperf import report
+    from crossperf.report import sentences as meaning
+
+    path, source = folder / "report", folder / f"evaluation-{_SHOWN}.json"
+    _step("Look at it: tables, figures and the doubts, on one page.", f"report {source} -o {path} --overwrite")
     try:
-        from crossperf import report
-
-        report.write(evaluations[_SHOWN], report_path, overwrite=True)
-        out.print(f"{meaning.headline(evaluations[_SHOWN])}\nopen {report_path / report.PAGE} in a browser")
+        report.write(evaluation, path, overwrite=True)
+        _print(f"{meaning.headline(evaluation)}\nopen {path / report.PAGE} in a browser")
     except MissingDependencyError as missing:
-        out.print(str(missing))
-    out.print(f"\nfiles are in {folder}/")
+        _print(str(missing))
 
 
-def _write_runs(table_path: Path, new_path: Path) -> dict[str, float]:
+def write_runs(table_path: Path, new_path: Path) -> dict[str, float]:
     """Write the table to learn from and one run of a workload that is not in it; return what that takes elsewhere."""
+    import polars as pl
+
+    from crossperf.datasets import testbed
+    from crossperf.runs.table import from_frame
+
     frame = testbed.load().frame
     inputs = frame.filter(pl.col("app") == NEW_APP)["input"].unique().sort()
     held_out = (pl.col("app") == NEW_APP) & (pl.col("input") == inputs[len(inputs) // 2])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.words import JSON, names, progress_bar, say, wrote
+from crossperf.cli.options import names
+from crossperf.cli.output import JSON, progress_bar, say, wrote
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossperf.cli.words import SEED, say, wrote
+from crossperf.cli.options import SEED
+from crossperf.cli.output import say, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ def check_runs(runs: Record | Iterable[Record], *, need_runtime: bool = True) ->
         Whether a run without a runtime is a problem. It is for learning, and is not for predicting.
 
     >>> for problem in check_runs(Run("lulesh", "30", "epyc-2", -1.0, counters={"instructions": 3e9})):
-    ...     print(problem.row, problem.column, problem.found)
+    ...     print(problem.row, problem.column, problem.actual)
     1 runtime_s -1.0
     """
     rows, unread = split_rows(numbered(runs))

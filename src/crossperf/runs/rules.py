@@ -10,11 +10,12 @@ import functools
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from crossperf import catalog
 from crossperf.errors import RunsTableError, did_you_mean
+from crossperf.plain import to_json
 from crossperf.records import COLUMNS, OK
 
 COUNTER_PREFIX = "counter."
@@ -40,7 +41,7 @@ class Problem:
     Rows count from 1 and leave out a CSV header; in JSONL a row is a line.
     """
 
-    found: str
+    actual: str = field(metadata={"json": "found"})
     expected: str
     advice: str
     row: int | None = None
@@ -52,14 +53,13 @@ class Problem:
         place = [f"row {self.row:,}"] if self.row is not None else []
         place += [f"column {self.column!r}"] if self.column is not None else []
         where = ", ".join(place)
-        return f"{where}{': ' if where else ''}found {self.found}, expected {self.expected}. {self.advice}"
+        return f"{where}{': ' if where else ''}found {self.actual}, expected {self.expected}. {self.advice}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as JSON's own types; a value JSON cannot hold is written as text."""
-        facts = asdict(self)
         value = self.value
-        plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-        return facts | {"value": value if plain else str(value), "message": str(self)}
+        simple = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+        return {**to_json(replace(self, value=value if simple else str(value))), "message": str(self)}
 
 
 def is_counter(column: str) -> bool:

@@ -1,4 +1,4 @@
-"""Commands that look at a runs table."""
+"""``crossperf runs``: what is wrong with a runs table, and what it holds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from crossperf.cli.words import JSON, TABLE, say, wrote
+from crossperf.cli.options import TABLE
+from crossperf.cli.output import JSON, say, write_facts
 
 
 @click.group()
 def runs() -> None:
-    """Look at a runs table: what is wrong with it, and what it holds."""
+    """Check a runs table, or describe what it holds."""
 
 
 @runs.command("check")
@@ -19,7 +20,6 @@ def runs() -> None:
 @JSON
 def runs_check(table: Path, json_file: Path | None) -> int:
     """List every problem of TABLE, each with its place and what to do."""
-    from crossperf.files import write_json
     from crossperf.runs.table import check
 
     problems = check(table)
@@ -28,9 +28,7 @@ def runs_check(table: Path, json_file: Path | None) -> int:
     errors = sum(problem.severity == "error" for problem in problems)
     verdict = "cannot be used" if errors else "can be used"
     click.echo(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
-    if json_file:
-        write_json(json_file, {"format": 1, "problems": [problem.to_json() for problem in problems]})
-        wrote(json_file)
+    write_facts(json_file, {"problems": [problem.to_json() for problem in problems]})
     return 1 if errors else 0
 
 
@@ -39,7 +37,6 @@ def runs_check(table: Path, json_file: Path | None) -> int:
 @JSON
 def runs_info(table: Path, json_file: Path | None) -> None:
     """Tell what TABLE holds: applications, platforms, completeness, repeats, noise, missing counters."""
-    from crossperf.files import write_json
     from crossperf.plain import to_json
     from crossperf.report import terminal as show
     from crossperf.runs.summary import info
@@ -50,6 +47,4 @@ def runs_info(table: Path, json_file: Path | None) -> None:
     show.info(facts)
     for problem in sound.warnings:
         say(f"warning: {problem}")
-    if json_file:
-        write_json(json_file, {"format": 1, **to_json(facts)})
-        wrote(json_file)
+    write_facts(json_file, to_json(facts))

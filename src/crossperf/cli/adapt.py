@@ -1,0 +1,92 @@
+"""``crossperf adapt``: a platform added to a trained model from a few workloads measured there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crossperf.cli.options import MODEL, PATH, overwrite, seed
+from crossperf.cli.output import JSON, say, write_facts, wrote
+from crossperf.errors import SettingsError
+
+
+@click.command()
+@MODEL
+@click.argument("new_runs", metavar="[NEW_RUNS]", required=False, type=PATH)
+@click.option("-o", "--output", type=PATH, help="The model folder to make.")
+@click.option("--suggest", type=int, metavar="N", help="Name N workloads to measure next there, and write no model.")
+@click.option("--platform", help="Which platform to add, where NEW_RUNS has several that MODEL does not know.")
+@seed("the draws that set the prior of the new platform")
+@overwrite("model")
+@JSON
+def adapt(
+    model_folder: Path,
+    new_runs: Path | None,
+    output: Path | None,
+    suggest: int | None,
+    platform: str | None,
+    seed: int,
+    overwrite: bool,
+    json_file: Path | None,
+) -> None:
+    """Add the platform of NEW_RUNS to MODEL from a few workloads that were measured there.
+
+    The workloads are those that MODEL was trained on; others count where NEW_RUNS has them on known platforms too.
+    What MODEL predicts for the platforms it knew stays as it is.
+    """
+    if suggest is None and (new_runs is None or output is None):
+        missing = "NEW_RUNS" if new_runs is None else "-o"
+        raise SettingsError(
+            f"adapt: {missing} is missing, expected MODEL NEW_RUNS -o MODEL2 to add a platform, or MODEL --suggest N "
+            "to learn what to measure."
+        )
+    if suggest is not None and output is not None:
+        raise SettingsError("adapt: found --suggest and -o, expected one of them: --suggest writes no model.")
+    if suggest is not None:
+        _suggest(model_folder, new_runs, suggest, platform, seed, json_file)
+    elif new_runs is not None and output is not None:
+        _adapt(model_folder, new_runs, output, platform, seed, overwrite, json_file)
+
+
+def _adapt(
+    model_folder: Path,
+    new_runs: Path,
+    output: Path,
+    platform: str | None,
+    seed: int,
+    overwrite: bool,
+    json_file: Path | None,
+) -> None:
+    from crossperf.adaptation import adapt
+    from crossperf.files import write_json
+    from crossperf.model import store
+    from crossperf.report import terminal as show
+
+    store.refuse_unless_free(output, overwrite=overwrite)
+    result = adapt.adapt(store.load(model_folder), new_runs, platform=platform, seed=seed)
+    store.save(result.saved, output, overwrite=overwrite)
+    show.adaptation(result)
+    for note in result.notes:
+        say(f"note: {note}")
+    wrote(output)
+    if json_file:
+        write_json(json_file, result.to_json())
+        wrote(json_file)
+
+
+def _suggest(
+    model_folder: Path, new_runs: Path | None, count: int, platform: str | None, seed: int, json_file: Path | None
+) -> None:
+    from crossperf.adaptation import adapt
+    from crossperf.model import store
+    from crossperf.report import terminal as show
+
+    suggested = adapt.suggest(store.load(model_folder), count, new_runs, platform=platform, seed=seed)
+    show.suggestions(suggested)
+    if len(suggested) < count:
+        say(
+            f"note: {len(suggested):,} of {count:,} can be suggested; the rest of what the model knows is measured "
+            "already."
+        )
+    write_facts(json_file, {"suggestions": [workload.to_json() for workload in suggested]})

@@ -1,0 +1,97 @@
+"""``crossperf evaluate``: models scored on held-out runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crossperf.cli.completion import completing, models
+from crossperf.cli.options import PLATFORMS, SEED, TABLE, names
+from crossperf.cli.output import JSON, progress_bar, say, wrote
+from crossperf.errors import SettingsError
+
+if TYPE_CHECKING:
+    from crossperf.evaluation.run import Maker
+
+
+@click.command()
+@TABLE
+@click.option(
+    "--split", type=click.Choice(["row", "workload", "app", "platform"]), default="workload", show_default=True
+)
+@click.option(
+    "--models",
+    default="crossperf,random-forest",
+    show_default=True,
+    help="Models to compare: a,b,c; also FILE.py:NAME, an object with fit and predict or what makes one.",
+    shell_complete=completing(models, several=True),
+)
+@click.option("--folds", default=5, show_default=True, help="Number of folds.")
+@click.option("--scored-folds", type=int, help="Score this number of folds only; 1 of 5 is an 80-20 split.")
+@SEED
+@PLATFORMS
+@click.option("--ablation", is_flag=True, help="Compare vae-dnn with each of its stages switched off.")
+@click.option(
+    "--shots",
+    help="With --split platform: workloads measured on the new platform, such as 3,5,10,20 or 5%.  [3,5,10,20]",
+)
+@JSON
+def evaluate(
+    table: Path,
+    split: Any,
+    models: str,
+    folds: int,
+    scored_folds: int | None,
+    seed: int,
+    platforms: str | None,
+    ablation: bool,
+    shots: str | None,
+    json_file: Path | None,
+) -> None:
+    """Fit models on the training part of each fold of TABLE and score the part held out.
+
+    The split 'platform' leaves one platform out at a time and adds it from few workloads (--shots).
+    """
+    from crossperf import dataset
+    from crossperf.adaptation import score as transfer
+    from crossperf.evaluation import run
+    from crossperf.report import terminal as show
+
+    makers = run.ablation(seed) if ablation else models_of(models)
+    counts = shots_of(shots, split)
+    data = dataset.build(table, platforms=names(platforms))
+    common: dict[str, Any] = {"n_folds": folds, "seed": seed, "scored_folds": scored_folds}
+    result: Any
+    with progress_bar(f"evaluating, split {split}") as progress:
+        if split == "platform":
+            result = transfer.transfer(data, makers, shots=counts, progress=progress, **common)
+        else:
+            result = run.evaluate(data, makers, split=split, progress=progress, **common)
+    (show.transfer if split == "platform" else show.evaluation)(result)
+    for doubt in result.doubts:
+        say(f"doubt: {doubt}")
+    if json_file:
+        result.write(json_file)
+        wrote(json_file)
+
+
+def models_of(text: str) -> Sequence[str] | Mapping[str, Maker]:
+    """Return the models of a list: their names, or objects where any is of the user's own (``FILE.py:NAME``)."""
+    chosen = names(text)
+    if not chosen:
+        raise SettingsError(f"models: found {text!r}, expected names, such as crossperf,ridge.", argument="models")
+    return chosen
+
+
+def shots_of(text: str | None, split: str) -> tuple[float, ...]:
+    """Return numbers of workloads, and shares below 1, from a list such as ``3,10,5%``."""
+    if text is not None and split != "platform":
+        raise SettingsError(f"--shots: found with --split {split}, expected it with --split platform alone.")
+    words = names(text) or [] if text is not None else ["3", "5", "10", "20"]
+    try:
+        return tuple(float(word[:-1]) / 100 if word.endswith("%") else int(word) for word in words)
+    except ValueError as error:
+        raise SettingsError(f"--shots: found {text!r}, expected numbers or shares, such as 3,10,5%.") from error

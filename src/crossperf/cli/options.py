@@ -1,0 +1,84 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossperf.cli.completion import completing, table_platforms
+from crossperf.errors import SettingsError
+
+PATH = click.Path(path_type=Path)
+TABLE = click.argument("table", type=PATH)
+MODEL = click.argument("model_folder", metavar="MODEL", type=PATH)
+PLATFORMS = click.option(
+    "--platforms", help="Use these platforms only: a,b,c.", shell_complete=completing(table_platforms, several=True)
+)
+SETTINGS = click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting or fact; may be repeated."
+)
+
+
+def registry_path() -> Path:
+    """Return where platforms are kept unless the user names another file."""
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return settings / "crossperf" / "platforms.json"
+
+
+REGISTRY = click.option(
+    "--file",
+    "registry",
+    type=PATH,
+    envvar="CROSSPERF_PLATFORMS",
+    default=registry_path,
+    show_default="platforms.json in the folder for settings",
+    help="Where platforms are kept.",
+)
+
+
+def seed(seeds: str) -> Callable[[Any], Any]:
+    """Return the option ``--seed``, with what it seeds in this command."""
+    return click.option(
+        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help=f"Seed of {seeds}."
+    )
+
+
+SEED = seed("folds and models")
+
+
+def overwrite(noun: str, place: str = "OUTPUT") -> Callable[[Any], Any]:
+    """Return the flag ``--overwrite``, with what it replaces."""
+    return click.option("--overwrite", is_flag=True, help=f"Replace the {noun} that stands at {place}.")
+
+
+def names(text: str | None) -> list[str] | None:
+    """Return the names of a list such as ``a,b,c``; ``None`` where there is none."""
+    return [name.strip() for name in text.split(",") if name.strip()] if text else None
+
+
+def settings_of(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return settings from NAME=VALUE, each value read as a number, true, false, or text."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise SettingsError(f"--set: found {pair!r}, expected NAME=VALUE, such as latent_dim=8.")
+        settings[name] = _read_value(value)
+    return settings
+
+
+def _read_value(text: str) -> Any:
+    words: dict[str, Any] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    readers: tuple[Callable[[str], Any], ...] = (int, float)
+    for reader in readers:
+        try:
+            return reader(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,113 @@
+"""How commands speak: the result on stdout, the talk on stderr, the same facts as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from crossperf.errors import CrossperfError
+from crossperf.files import write_json
+
+if TYPE_CHECKING:
+    from crossperf.evaluation.run import Progress
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+#: Where the context of a command keeps the file whose content goes to stdout.
+_STDOUT = "crossperf.stdout"
+
+
+def JSON(function: _Command) -> _Command:  # noqa: N802, it stands among the options
+    """Add the option ``--json FILE``; with ``-`` the facts go to stdout, and what people read to stderr."""
+
+    @click.option(
+        "--json",
+        "json_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write the same facts as JSON; - is stdout, and the tables then go to stderr.",
+    )
+    @functools.wraps(function)
+    def command(*arguments: Any, json_file: Path | None, **others: Any) -> Any:
+        if str(json_file) != "-":
+            return function(*arguments, json_file=json_file, **others)
+        with _json_on_stdout() as path:
+            return function(*arguments, json_file=path, **others)
+
+    return command  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def _json_on_stdout() -> Iterator[Path]:
+    """Yield a file whose content is written to stdout at the end; what is printed meanwhile goes to stderr."""
+    stdout = sys.stdout
+    with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
+        path = Path(folder) / "facts.json"
+        click.get_current_context().meta[_STDOUT] = path
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                yield path
+        finally:
+            if path.exists():
+                stdout.write(path.read_text(encoding="utf-8"))
+                stdout.flush()
+
+
+def write_facts(path: Path | None, facts: Mapping[str, Any]) -> None:
+    """Write facts where ``--json`` asks for them, and name the file."""
+    if path:
+        write_json(path, {"format": 1, **facts})
+        wrote(path)
+
+
+@contextlib.contextmanager
+def progress_bar(title: str) -> Iterator[Progress]:
+    """Show on stderr how far a job is; a plain line a step where nobody watches a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda step, done, total: click.echo(f"{title}: {done}/{total} {step}", err=True)
+        return
+    text = TextColumn("{task.description}")
+    with Progress(
+        text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
+    ) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda step, done, total: bar.update(
+            task, description=f"{title}: {step}", completed=done, total=total if total > 1 else None
+        )
+
+
+def several(count: int, word: str) -> str:
+    """Return a count with its noun.
+
+    >>> several(1, "run"), several(1200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise where a file stands already."""
+    if path.exists():
+        raise CrossperfError(f"{path}: exists already and was left as it is. Choose another name with -o.")
+
+
+def say(text: str) -> None:
+    """Speak to the person at the terminal, apart from the result."""
+    click.echo(text, err=True)
+
+
+def wrote(path: Path) -> None:
+    """Name a file that was written."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.meta.get(_STDOUT) != path:
+        say(f"wrote {path}")

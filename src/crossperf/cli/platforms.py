@@ -1,0 +1,111 @@
+"""``crossperf platforms``: the machines that runs belong to, with their facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crossperf.cli.completion import completing, kept_platforms
+from crossperf.cli.options import REGISTRY, SETTINGS
+from crossperf.cli.output import JSON, say, write_facts, wrote
+
+if TYPE_CHECKING:
+    from crossperf.platforms import Platform
+
+#: What a line of the list shows of a platform, and the word that goes with it.
+_HEADLINES = {"cpu_model": "", "cores": "cores", "memory_bytes": "memory", "price_per_hour": "an hour"}
+_GPU_HEADLINES = {"gpu_model": "", "gpu_memory_bytes": "memory", "cpu_model": "beside it", "price_per_hour": "an hour"}
+_NAMES = completing(kept_platforms)
+
+
+@click.group(invoke_without_command=True)
+@REGISTRY
+@click.pass_context
+def platforms(context: click.Context, registry: Path) -> None:
+    """List the platforms that are kept; add, show and compare them."""
+    from crossperf import platforms as known
+
+    context.obj = registry
+    if context.invoked_subcommand is not None:
+        return
+    kept = known.read(registry)
+    if not kept:
+        say(f"no platforms are kept in {registry}; add this machine with 'crossperf platforms add NAME'")
+    for entry in kept:
+        facts = dict(known.describe(entry))
+        headlines = _GPU_HEADLINES if entry.platform_class == "gpu" else _HEADLINES
+        shown = [f"{facts[name]} {unit}".strip() for name, unit in headlines.items() if name in facts]
+        click.echo(f"{entry.name:<28} {entry.platform_class or '':<5} {', '.join(shown)}")
+
+
+@platforms.command("add")
+@click.argument("name", required=False)
+@click.option("--class", "platform_class", default="cpu", show_default=True, help="cpu, gpu or another word.")
+@SETTINGS
+@click.option("--overwrite", is_flag=True, help="Replace the entry of that name.")
+@click.pass_obj
+def platforms_add(
+    registry: Path, name: str | None, platform_class: str, settings: tuple[str, ...], overwrite: bool
+) -> None:
+    """Gather the facts of this machine into an entry; NAME is made from them where it is left out.
+
+    Further facts with --set, such as price_per_hour=1.2.
+    """
+    from crossperf import platforms as known
+
+    facts = known.facts_of_this_machine()
+    entry = known.Platform(name or known.name_for(facts, platform_class), platform_class, facts)
+    for pair in settings:
+        entry = known.set_fact(entry, pair)
+    known.add(registry, entry, overwrite=overwrite)
+    _show_facts(entry)
+    wrote(registry)
+
+
+def _show_facts(entry: Platform) -> None:
+    from crossperf import platforms as known
+
+    click.echo(entry.name)
+    for fact, text in known.describe(entry):
+        click.echo(f"  {fact:<24} {text}")
+
+
+@platforms.command("show")
+@click.argument("name", required=False, shell_complete=_NAMES)
+@JSON
+@click.pass_obj
+def platforms_show(registry: Path, name: str | None, json_file: Path | None) -> None:
+    """Show every fact of an entry; without NAME those of this machine, kept or not."""
+    entry = _entry(registry, name)
+    _show_facts(entry)
+    write_facts(json_file, entry.to_json())
+
+
+@platforms.command("compare")
+@click.argument("first", shell_complete=_NAMES)
+@click.argument("second", shell_complete=_NAMES)
+@JSON
+@click.pass_obj
+def platforms_compare(registry: Path, first: str, second: str, json_file: Path | None) -> None:
+    """Show two entries side by side, with the second over the first; 'here' is this machine."""
+    from crossperf import platforms as known
+
+    rows = known.compare(_entry(registry, first), _entry(registry, second))
+    shown = [(row.fact, *row.texts, f"{row.ratio:.3g}" if row.ratio is not None else "") for row in rows]
+    table = [("", first, second, "ratio"), *shown]
+    widths = [max(len(line[column]) for line in table) for column in range(3)]
+    for line in table:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
+        click.echo("  ".join([*cells, line[3]]).rstrip())
+    write_facts(json_file, {"a": first, "b": second, "facts": [row.to_json() for row in rows]})
+
+
+def _entry(registry: Path, name: str | None) -> Platform:
+    from crossperf import platforms as known
+
+    if name is None or name == "here":
+        facts = known.facts_of_this_machine()
+        return known.Platform(known.name_for(facts), "cpu", facts)
+    return known.find(known.read(registry), name)

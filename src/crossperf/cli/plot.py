@@ -1,0 +1,31 @@
+"""``crossperf plot``: one figure of an evaluation, or of a trained model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crossperf.cli.completion import completing, figures, models
+from crossperf.cli.evaluations import SOURCE, TABLE, evaluation_of
+from crossperf.cli.options import PATH
+from crossperf.cli.output import wrote
+from crossperf.report.figures import FIGURES, plot_named
+
+_QUESTIONS = "\n".join(f"  {name:14}{figure.question}" for name, figure in FIGURES.items())
+
+
+@click.command(epilog=f"\b\nFigures:\n{_QUESTIONS}")
+@click.argument("figure", shell_complete=completing(figures))
+@SOURCE
+@TABLE
+@click.option("-o", "--output", metavar="FILE", type=PATH, required=True, help=".svg, .png or .pdf")
+@click.option("--app", help="The application to show.")
+@click.option("--model", help="The model to show.", shell_complete=completing(models))
+def plot(figure: str, source: Path, table: Path | None, output: Path, app: str | None, model: str | None) -> None:
+    """Draw one FIGURE of an evaluation, or of a trained MODEL on the runs of TABLE."""
+    chosen = {name: value for name, value in (("app", app), ("model", model)) if value is not None}
+    drawn = plot_named(figure)(evaluation_of(source, table), bare=False, **chosen)
+    drawn.save(output)
+    click.echo(drawn.caption)
+    wrote(output)

@@ -1,0 +1,70 @@
+"""``crossperf predict``: the relative times of new runs on every platform that a model knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossperf.cli.completion import completing, model_platforms
+from crossperf.cli.options import MODEL, TABLE, seed
+from crossperf.cli.output import JSON, say, write_facts
+
+#: Runs of a table that are explained: each takes a second or so.
+_EXPLAINED = 5
+
+
+@click.command()
+@MODEL
+@TABLE
+@click.option(
+    "--relative-to",
+    default="source",
+    show_default=True,
+    help="source, fastest, or a platform.",
+    shell_complete=completing(lambda context: ["source", "fastest", *model_platforms(context)]),
+)
+@click.option("--level", default=0.8, show_default=True, help="How often the ranges should hold the truth.")
+@click.option(
+    "--explain", is_flag=True, help="Show which counters pushed a prediction, and the nearest known workloads."
+)
+@click.option(
+    "--explain-platform",
+    metavar="PLATFORM",
+    help="Explain this platform instead of the fastest predicted.",
+    shell_complete=completing(model_platforms),
+)
+@seed("the draws of --explain; predictions do not change with it")
+@JSON
+def predict(
+    model_folder: Path,
+    table: Path,
+    relative_to: str,
+    level: float,
+    explain: bool,
+    explain_platform: str | None,
+    seed: int,
+    json_file: Path | None,
+) -> None:
+    """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
+    from crossperf.model import store
+    from crossperf.prediction import answer
+    from crossperf.report import terminal as show
+
+    saved = store.load(model_folder)
+    result = answer.predict(saved, table, relative_to=relative_to, level=level)
+    show.predictions(result)
+    notes = list(result.notes)
+    facts: dict[str, Any] = {"predictions": [prediction.to_json() for prediction in result.predictions]}
+    if explain or explain_platform:
+        from crossperf.prediction.explain import explain as explain_runs
+
+        reasons = explain_runs(saved, table, platform=explain_platform, limit=_EXPLAINED, seed=seed)
+        for reason in reasons.explanations:
+            show.explanation(reason)
+        notes += [note for note in reasons.notes if note not in notes]
+        facts["explanations"] = [reason.to_json() for reason in reasons.explanations]
+    for note in notes:
+        say(f"note: {note}")
+    write_facts(json_file, {"notes": notes, **facts})
