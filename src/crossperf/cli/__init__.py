@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from crossperf import __version__
-from crossperf.cli import adapting, collecting, learning, reporting, scheduling, slurm, tables
+from crossperf.cli import adapting, collecting, learning, reporting, schedule, slurm, tables
 from crossperf.errors import CrossperfError
 
 
@@ -57,7 +57,7 @@ for command in (
     adapting.adapt,
     reporting.report,
     reporting.plot,
-    scheduling.schedule,
+    schedule.schedule,
     slurm.slurm,
     learning.toy,
     learning.demo,
