@@ -4,7 +4,7 @@
 
 Each model is fitted once a fold on full training cells (split `workload`); the held-out cells then lose counters, the
 same ones for all models: a share drawn at random, several times, or a group that a tool or processor may not offer.
-The runtime and the source platform stay. A peer stands twice where it can: told that a counter is missing (its own
+The runtime and the source platform stay. A peer stands twice where it can: with the counter marked as missing (its own
 way), and with the mean of its training cells in its place. Tables are found as benchmarks/accuracy.py finds them.
 """
 
@@ -66,14 +66,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=5, help="draws of each share in each fold")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--scored-folds", type=int, help="score the first so many folds only")
+    parser.add_argument("--scored-folds", type=int, help="score only this number of folds, the first ones")
     parser.add_argument("--write", action="store_true", help="add the tables to missing.md beside this script")
     return parser.parse_args()
 
 
 def score(table: str, data: Dataset, arguments: argparse.Namespace) -> Scores:
     """Return the scores of every fold and draw, by model and by what is gone."""
-    found: Scores = {}
+    scored: Scores = {}
     for seed in map(int, arguments.seeds.split(",")):
         parts = dataset.folds(data, "workload", arguments.folds, seed)[: arguments.scored_folds]
         for fold, part in enumerate(parts):
@@ -90,8 +90,8 @@ def score(table: str, data: Dataset, arguments: argparse.Namespace) -> Scores:
                         ways[name + IMPUTED] = np.where(gone_f, means_nf, held_out.features_nf)
                     for way, features_nf in ways.items():
                         scores = metrics.score(held_out.log_relative_time_np, predictor.predict(features_nf))
-                        found.setdefault(way, {}).setdefault(scenario, []).append(scores)
-    return found
+                        scored.setdefault(way, {}).setdefault(scenario, []).append(scores)
+    return scored
 
 
 def made(name: str, seed: int) -> Any:
@@ -130,9 +130,9 @@ def stand_in(train: Dataset, held_out: Dataset) -> Floats:
     return np.where(offered_pf[held_out.source_n], mean_f, np.nan)
 
 
-def section(table: str, data: Dataset, found: Scores, arguments: argparse.Namespace) -> str:
+def section(table: str, data: Dataset, scored: Scores, arguments: argparse.Namespace) -> str:
     """Return Markdown tables, one a metric: means over folds, seeds and draws."""
-    names = list(next(iter(found.values())))
+    names = list(next(iter(scored.values())))
     folds = f"{arguments.scored_folds or arguments.folds} of {arguments.folds} folds"
     lines = [
         f"## {table}, split `workload`",
@@ -144,7 +144,7 @@ def section(table: str, data: Dataset, found: Scores, arguments: argparse.Namesp
     ]
     for metric in COLUMNS:
         lines += [f"| {metric} | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-        for way, by_scenario in found.items():
+        for way, by_scenario in scored.items():
             cells = [number(evaluate.average(by_scenario[name])[metric]) for name in names]
             lines.append(f"| {way} | " + " | ".join(cells) + " |")
         lines.append("")
@@ -158,7 +158,7 @@ def header(arguments: argparse.Namespace) -> str:
             opening("Accuracy when counters are missing"),
             "Models are fitted on full training cells; the held-out cells lose counters, the same for all models: a "
             f"share of them at random (mean of {arguments.draws} draws a fold; a larger share holds the smaller), or "
-            f"a group ({groups}). Runtime and source platform stay. A model's plain row is told which counters are "
+            f"a group ({groups}). Runtime and source platform stay. A model's plain row knows which counters are "
             "missing; *mean imputed* gets the log-scale mean of the training cells in their place, where its source "
             "platform offers the counter at all (`ridge` does so itself). typical_factor: lower is "
             "better, 1 is perfect; top1: higher is better.",

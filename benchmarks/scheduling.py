@@ -31,11 +31,12 @@ import numpy as np
 from crossperf import dataset
 from crossperf.datasets import testbed
 from crossperf.evaluation.run import Evaluation, evaluate, read
-from crossperf.schedule import tables
-from crossperf.schedule.compare import METRIC, Cell, Difference, compare, differences
+from crossperf.schedule import predictors, readers
+from crossperf.schedule.compare import METRIC, PolicyScores, TurnaroundDifference, compare, differences
+from crossperf.schedule.machines import Machines
 from crossperf.schedule.simulate import Rules
 from crossperf.schedule.synthetic import LONGEST_S, draw
-from crossperf.schedule.tables import Machines, RelativeTimes
+from crossperf.schedule.times import RelativeTimes, aligned
 
 HERE = Path(__file__).parent
 POLICIES = (
@@ -109,19 +110,19 @@ def dr_evt(arguments: argparse.Namespace) -> list[str]:
     if not (arguments.data / "ground_truth.csv").is_file():
         print(f"left out: {arguments.data}/ground_truth.csv is not there", file=sys.stderr)
         return []
-    truth = tables.read_times(arguments.data / "ground_truth.csv")
+    truth = readers.read_times(arguments.data / "ground_truth.csv")
     given = {"app-average": "prediction.app_avg.csv", "machine-average": "prediction.rajaperf.csv"}
-    predictors = [tables.ideal(truth)]
+    tables = [predictors.ideal(truth)]
     for name, file in given.items():
-        predictors.append(replace(tables.read_times(arguments.data / file), name=name))
-    truth, *predictors = tables.aligned(truth, *predictors)
-    machines = tables.read_machines(arguments.data / "machines.csv")
+        tables.append(replace(readers.read_times(arguments.data / file), name=name))
+    truth, *tables = aligned(truth, *tables)
+    machines = readers.read_machines(arguments.data / "machines.csv")
     sections = ["## (a) The authors' machines: five clusters, 637 workloads of 6 applications\n"]
     for n_jobs in map(int, arguments.jobs.split(",")):
-        study = Study(n_jobs, machines, truth, tuple(predictors), POLICIES, arguments.utilisation)
+        study = Study(n_jobs, machines, truth, tuple(tables), POLICIES, arguments.utilisation)
         cells = simulated(study, arguments)
         sections += [f"### {n_jobs:,} jobs\n", table(cells), "", *shares(cells, "machine-average", ["app-average"])]
-        sections += ["", *told(cells), ""]
+        sections += ["", *verdicts(cells), ""]
     return sections
 
 
@@ -130,15 +131,15 @@ def dr_evt(arguments: argparse.Namespace) -> list[str]:
 
 def of_testbed(arguments: argparse.Namespace) -> list[str]:
     evaluations = evaluated(arguments)
-    truth = tables.from_runs(testbed.load(), reference=SOURCE)
-    predictors = [tables.ideal(truth), tables.app_average(truth), tables.machine_average(truth)]
+    truth = readers.from_runs(testbed.load(), reference=SOURCE)
+    averages = [predictors.ideal(truth), predictors.app_average(truth), predictors.machine_average(truth)]
     models = [
-        said(evaluations[split], name, split)
+        held_out_times(evaluations[split], name, split)
         for split in SPLITS
         for name in MODELS
         if name in evaluations[split].models
     ]
-    truth, *predictors = tables.aligned(truth, *predictors, *models)
+    truth, *tables = aligned(truth, *averages, *models)
     n_jobs = int(arguments.jobs.split(",")[0])
     names = ", ".join(f"{name} {nodes}" for name, nodes in zip(CLUSTERS.names, CLUSTERS.nodes, strict=True))
     sections = [
@@ -148,10 +149,10 @@ def of_testbed(arguments: argparse.Namespace) -> list[str]:
         "that they average.\n",
     ]
     for load in map(float, arguments.loads.split(",")):
-        cells = simulated(Study(n_jobs, CLUSTERS, truth, tuple(predictors), INFORMED, load), arguments)
+        cells = simulated(Study(n_jobs, CLUSTERS, truth, tuple(tables), INFORMED, load), arguments)
         sections += [f"### Load {load:g}\n", table(cells), ""]
-        sections += [*shares(cells, "machine-average", [*(one.name for one in models), "app-average"]), ""]
-        sections += [*told(cells), ""]
+        sections += [*shares(cells, "machine-average", [*(model.name for model in models), "app-average"]), ""]
+        sections += [*verdicts(cells), ""]
     return sections
 
 
@@ -166,8 +167,8 @@ def evaluated(arguments: argparse.Namespace) -> dict[str, Evaluation]:
     return {split: evaluate(data, MODELS, split=split, progress=progress) for split in SPLITS}  # type: ignore[arg-type]
 
 
-def said(evaluation: Evaluation, model: str, split: str) -> RelativeTimes:
-    """Return what a model said of the held-out cells that were measured on the source, as a table of times."""
+def held_out_times(evaluation: Evaluation, model: str, split: str) -> RelativeTimes:
+    """Return a model's held-out predictions from the source as a table of times."""
     held_out = evaluation.held_out
     assert held_out is not None
     source = held_out.platforms.index(SOURCE)
@@ -183,33 +184,35 @@ def said(evaluation: Evaluation, model: str, split: str) -> RelativeTimes:
 # Simulations, seed by seed
 
 
-def simulated(study: Study, arguments: argparse.Namespace) -> list[Cell]:
+def simulated(study: Study, arguments: argparse.Namespace) -> list[PolicyScores]:
     """Return every policy with every predictor over the seeds, which are shared out among processes."""
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
-        parts: list[tuple[Cell, ...]] = []
+        parts: list[tuple[PolicyScores, ...]] = []
         for done, part in enumerate(pool.map(partial(one_seed, study), seeds), start=1):
             parts.append(part)
             print(f"{study.n_jobs:,} jobs: {done} of {len(seeds)} seeds are done", file=sys.stderr, flush=True)
     return [
-        Cell(cell.policy, cell.predictor, {m: np.concatenate([p[i].metrics[m] for p in parts]) for m in cell.metrics})
+        PolicyScores(
+            cell.policy, cell.predictor, {m: np.concatenate([p[i].metrics[m] for p in parts]) for m in cell.metrics}
+        )
         for i, cell in enumerate(parts[0])
     ]
 
 
-def one_seed(study: Study, seed: int) -> tuple[Cell, ...]:
+def one_seed(study: Study, seed: int) -> tuple[PolicyScores, ...]:
     def jobs_of(seed: int):  # type: ignore[no-untyped-def]
         return draw(study.n_jobs, study.machines, study.truth, utilisation=study.utilisation, seed=seed)
 
     rules = Rules(wall_limit_s=LONGEST_S)
-    found = compare(jobs_of, study.machines, study.truth, study.predictors, study.policies, [seed], rules=rules)
-    return found.cells
+    result = compare(jobs_of, study.machines, study.truth, study.predictors, study.policies, [seed], rules=rules)
+    return result.scores
 
 
 # What is shown
 
 
-def table(cells: Sequence[Cell]) -> str:
+def table(cells: Sequence[PolicyScores]) -> str:
     rows = [
         "| policy | predictor | turnaround, min | wait, min | bounded slowdown | run, min | makespan, h |",
         "|---|---|---|---|---|---|---|",
@@ -226,12 +229,12 @@ def table(cells: Sequence[Cell]) -> str:
     return "\n".join(rows)
 
 
-def _number(cell: Cell, metric: str, unit: float = 1.0) -> str:
+def _number(cell: PolicyScores, metric: str, unit: float = 1.0) -> str:
     mean, half = cell.interval(metric)
     return f"{mean / unit:,.1f}" + ("" if half is None else f" ± {half / unit:,.1f}")
 
 
-def shares(cells: Sequence[Cell], nothing: str, names: Sequence[str]) -> list[str]:
+def shares(cells: Sequence[PolicyScores], nothing: str, names: Sequence[str]) -> list[str]:
     """Return which share of the gain from knowing nothing of the job to the truth each predictor delivers."""
     rows = [
         f"Share of the gain in mean turnaround between `{nothing}` (one number a machine: nothing is known of the job) "
@@ -241,28 +244,28 @@ def shares(cells: Sequence[Cell], nothing: str, names: Sequence[str]) -> list[st
     ]
     by_name = {(cell.policy, cell.predictor): cell.metrics[METRIC] for cell in cells}
     for name in names:
-        found = []
+        row = []
         for policy in INFORMED:
-            worst_s, best_s, own_s = (by_name[policy, one] for one in (nothing, "ideal", name))
-            share = Cell(policy, name, {"share": (worst_s - own_s) / (worst_s - best_s)})
+            worst_s, best_s, own_s = (by_name[policy, predictor] for predictor in (nothing, "ideal", name))
+            share = PolicyScores(policy, name, {"share": (worst_s - own_s) / (worst_s - best_s)})
             mean, half = share.interval("share")
-            found.append(f"{mean:.0%}" + ("" if half is None else f" ± {half:.0%}"))
-        rows.append(f"| {name} | {' | '.join(found)} |")
+            row.append(f"{mean:.0%}" + ("" if half is None else f" ± {half:.0%}"))
+        rows.append(f"| {name} | {' | '.join(row)} |")
     return rows
 
 
-def told(cells: Sequence[Cell]) -> Iterator[str]:
-    """Say which differences between the policies, with the same predictor, are real, against the best of them."""
-    found = differences(cells)
+def verdicts(cells: Sequence[PolicyScores]) -> Iterator[str]:
+    """Yield which differences between the policies, with the same predictor, are real, against the best of them."""
+    pairs = differences(cells)
     for predictor in dict.fromkeys(cell.predictor for cell in cells):
         own = [cell for cell in cells if cell.predictor == predictor]
         best = min(own, key=lambda cell: cell.interval(METRIC)[0])
-        rivals = [d for d in found if best in (d.first, d.second) and d.first.predictor == d.second.predictor]
+        rivals = [d for d in pairs if best in (d.first, d.second) and d.first.predictor == d.second.predictor]
         if rivals:
             yield f"- `{predictor}`: `{best.policy}` is best; " + "; ".join(_against(best, d) for d in rivals) + "."
 
 
-def _against(best: Cell, difference: Difference) -> str:
+def _against(best: PolicyScores, difference: TurnaroundDifference) -> str:
     other = difference.second if difference.first is best else difference.first
     factor = difference.factor if difference.first is best else 1.0 / difference.factor
     return f"{1 - factor:.1%} less than `{other.policy}`" + ("" if difference.real else " (may be chance)")

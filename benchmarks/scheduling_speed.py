@@ -3,7 +3,7 @@
     python benchmarks/scheduling_speed.py [--data DIR] [--jobs 10000,100000,1000000] [--policies a,b] [--write]
 
 The first table simulates drawn jobs over the five dr_evt machines, where they are at hand, each run in a process of its
-own on one core, compiling left out and told apart. The second runs the same trace on one cluster through AccaSim
+own on one core, compiling left out and named apart. The second runs the same trace on one cluster through AccaSim
 1.1.3 (left out and named where it is not installed) and through `crossperf`, both from the file to the last end.
 --write keeps them in benchmarks/scheduling_speed.md.
 """
@@ -78,11 +78,12 @@ def alone(task: str, *facts: Any) -> dict[str, float]:
 
 
 def measure(data: str, jobs: int, policy: str, utilisation: float) -> dict[str, float]:
-    from crossperf.schedule import synthetic, tables
+    from crossperf.schedule import readers, synthetic
+    from crossperf.schedule.predictors import app_average
     from crossperf.schedule.simulate import Rules, simulate
 
-    truth = tables.read_times(Path(data) / "ground_truth.csv")
-    machines, predicted = tables.read_machines(Path(data) / "machines.csv"), tables.app_average(truth)
+    truth = readers.read_times(Path(data) / "ground_truth.csv")
+    machines, predicted = readers.read_machines(Path(data) / "machines.csv"), app_average(truth)
     rules = Rules(wall_limit_s=synthetic.LONGEST_S)
     begin = time.perf_counter()
     simulate(synthetic.draw(200, machines, truth), machines, truth, predicted, policy, rules=rules)
@@ -109,12 +110,12 @@ def growth_section(arguments: argparse.Namespace) -> str:
         for policy in arguments.policies.split(","):
             before: tuple[int, float] | None = None
             for count in counts:
-                found = alone("measure", str(arguments.data), count, policy, utilisation)
-                cpu_s, ready = found["cpu_s"], max(ready, found["ready_s"])
+                facts = alone("measure", str(arguments.data), count, policy, utilisation)
+                cpu_s, ready = facts["cpu_s"], max(ready, facts["ready_s"])
                 growth = "" if before is None else f"{cpu_s / before[1]:.1f}x for {count / before[0]:g}x the jobs"
                 lines.append(
-                    f"| {utilisation:g} | {policy} | {count:,} | {found['seconds']:.1f} | {cpu_s:.1f} | "
-                    f"{1e6 * cpu_s / count:.0f} | {growth} | {found['queued']:,.0f} | {found['peak_gb']:.2f} |"
+                    f"| {utilisation:g} | {policy} | {count:,} | {facts['seconds']:.1f} | {cpu_s:.1f} | "
+                    f"{1e6 * cpu_s / count:.0f} | {growth} | {facts['queued']:,.0f} | {facts['peak_gb']:.2f} |"
                 )
                 print(lines[-1], file=sys.stderr, flush=True)
                 before = (count, cpu_s)
@@ -128,8 +129,9 @@ def ours(trace: str, rule: str) -> dict[str, float]:
     import numpy as np
 
     from crossperf.schedule.jobs import read_swf
+    from crossperf.schedule.machines import Machines
     from crossperf.schedule.simulate import Rules, simulate
-    from crossperf.schedule.tables import Machines, RelativeTimes
+    from crossperf.schedule.times import RelativeTimes
 
     machines, same = Machines.of({"m": NODES}), RelativeTimes.of([("a", "")], ["m"], np.ones((1, 1)))
     rules = Rules(backfill=rule != "fcfs")
@@ -174,8 +176,9 @@ def write_trace(path: Path, jobs: int, load: float) -> None:
     import numpy as np
 
     from crossperf.schedule.jobs import write_swf
+    from crossperf.schedule.machines import Machines
     from crossperf.schedule.synthetic import draw
-    from crossperf.schedule.tables import Machines, RelativeTimes
+    from crossperf.schedule.times import RelativeTimes
 
     same = RelativeTimes.of([("a", "")], ["m"], np.ones((1, 1)))
     write_swf(path, draw(jobs, Machines.of({"m": NODES}), same, utilisation=load))

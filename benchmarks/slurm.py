@@ -1,7 +1,7 @@
 """What the plugin costs a Slurm controller: sbatch with and without it in one run, and its lookup alone.
 
 Brings two real controllers up on loopback, with and without the plugin, which take turns, so that a busy machine
-disturbs both alike; jobs end in the same partition of both. Needs Slurm, munge and Lua (Debian: slurm-wlm
+disturbs both equally; jobs end in the same partition of both. Needs Slurm, munge and Lua (Debian: slurm-wlm
 slurm-wlm-basic-plugins munge lua5.1 lua5.4).
 """
 
@@ -25,7 +25,7 @@ from tests.schedule.slurm.cluster import PROGRAMS, Cluster
 
 from crossperf.schedule.slurm import setup
 from crossperf.schedule.slurm.site import Site
-from crossperf.schedule.slurm.table import Choice, Facts, Row, Table
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PartitionFacts, PlacementTable
 
 KEYS = (10, 1_000, 10_000)
 MORE_KEYS = (*KEYS, 100_000)
@@ -57,11 +57,12 @@ print(first, rest[250], rest[495])
 """
 
 
-def table(keys: int) -> Table:
-    """Return a table of so many keys, all of which send jobs to the same partition."""
-    row = Row((Choice("big", 0.5, 0.4, 0.6), Choice("gpu", 0.7, 0.5, 0.9), Choice("cpu", 1.0, 1.0, 1.0)), 600.0)
-    facts = tuple(Facts(place.partition, place.platform, 2, 2, 4000, ("x86",), {}) for place in SITE.places)
-    return Table("cpu", "fastest", facts, {(f"app{number}", "", ""): row for number in range(keys)})
+def table(keys: int) -> PlacementTable:
+    """Return a table of `keys` keys, all of which send jobs to the same partition."""
+    times = (("big", 0.5, 0.4, 0.6), ("gpu", 0.7, 0.5, 0.9), ("cpu", 1.0, 1.0, 1.0))
+    row = KeyRow(tuple(PartitionChoice(*choice) for choice in times), 600.0)
+    facts = tuple(PartitionFacts(place.partition, place.platform, 2, 2, 4000, ("x86",), {}) for place in SITE.places)
+    return PlacementTable("cpu", "fastest", facts, {(f"app{number}", "", ""): row for number in range(keys)})
 
 
 def installer(keys: int) -> Callable[[Path], None]:
@@ -101,10 +102,10 @@ def sbatch_rows() -> list[str]:
         # A controller may be lucky with where it lies in memory and on which core, so there are several.
         for _ in range(CONTROLLERS):
             with_it, without = submissions(keys)
-            added.append(statistics.median(one - other for one, other in zip(with_it, without, strict=True)))
+            added.append(statistics.median(mine - other for mine, other in zip(with_it, without, strict=True)))
             ours += with_it
             theirs += without
-        each = ", ".join(f"{one:+.2f}" for one in sorted(added))
+        each = ", ".join(f"{value:+.2f}" for value in sorted(added))
         what = "both without" if keys is None else f"{keys:,}"
         rows.append(f"| {what} | {statistics.median(ours):.2f} | {statistics.median(theirs):.2f} | {each} |")
     return rows

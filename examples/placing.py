@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from crossperf.datasets import testbed
-from crossperf.schedule import tables
+from crossperf.schedule.machines import Machines
 from crossperf.schedule.policies import Ask, Options
+from crossperf.schedule.predictors import ideal
+from crossperf.schedule.readers import from_runs
 from crossperf.schedule.simulate import simulate
 from crossperf.schedule.synthetic import draw
 
@@ -23,13 +25,13 @@ def patient(ask: Ask, options: Options, rng: np.random.Generator) -> int:
 
 
 def main() -> None:
-    truth = tables.from_runs(testbed.load(), reference="epyc-1t")
-    machines = tables.Machines.of({"epyc": 128, "xeon": 32, "h200": 8})
+    truth = from_runs(testbed.load(), reference="epyc-1t")
+    machines = Machines.of({"epyc": 128, "xeon": 32, "h200": 8})
     jobs = draw(2_000, machines, truth, utilisation=1.2, seed=1)
     print(f"{jobs.name}, mean turnaround:")
     for policy in ("random", "fastest-available", "turnaround", "considerate", patient):
-        outcome = simulate(jobs, machines, truth, tables.ideal(truth), policy, seed=1)
-        print(f"  {outcome.policy:18} {outcome.metrics()['mean_turnaround_s']:8,.0f} s")
+        outcome = simulate(jobs, machines, truth, ideal(truth), policy, seed=1)
+        print(f"  {outcome.policy:18} {outcome.metrics().mean_turnaround_s:8,.0f} s")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def test_policies_stand_side_by_side_and_the_json_tells_all(crossperf: Crossperf
         assert word in done.stdout
     assert "wrote out.json" in done.stderr
     facts = json.loads(Path("out.json").read_text())
-    assert [one["policy"] for one in facts["simulations"]] == ["random", "considerate"]
+    assert [each["policy"] for each in facts["simulations"]] == ["random", "considerate"]
     first = facts["simulations"][0]
     assert first["counts"]["placed"] + first["counts"]["unplaceable"] == 300
     assert len(first["jobs"]["start_s"]) == 300
@@ -59,7 +59,7 @@ def test_all_policies_run_and_the_same_seed_says_the_same(crossperf: Crossperf, 
     assert all(name in first.stdout for name in policies.POLICIES)
 
 
-def test_a_trace_is_simulated_and_what_was_left_out_is_told(
+def test_a_trace_is_simulated_and_what_was_left_out_is_reported(
     crossperf: Crossperf, world: list[str], tmp_path: Path
 ) -> None:
     write_swf(tmp_path / "trace.swf.gz", random_jobs(1, 80, 40))
@@ -84,7 +84,7 @@ def test_comparing_gives_intervals_and_says_what_is_real(crossperf: Crossperf, w
     facts = json.loads(Path("out.json").read_text())
     assert facts["seeds"] == list(range(6))
     assert len(facts["cells"]) == 4
-    assert any(one["real"] for one in facts["differences"])
+    assert any(each["real"] for each in facts["differences"])
 
 
 def test_predictions_of_one_name_and_policies_named_twice_are_not_mixed_up(
@@ -97,8 +97,8 @@ def test_predictions_of_one_name_and_policies_named_twice_are_not_mixed_up(
     done = crossperf(*arguments, "--compare", "--seeds", "3", "--json", "out.json")
     assert done.status == 0, done.stderr
     cells = json.loads(Path("out.json").read_text())["cells"]
-    assert [one["predictor"] for one in cells] == ["a/p.csv", "ideal", "b/p.csv"]
-    assert [len(one["metrics"]["mean_turnaround_s"]) for one in cells] == [3, 3, 3]
+    assert [each["predictor"] for each in cells] == ["a/p.csv", "ideal", "b/p.csv"]
+    assert [len(each["metrics"]["mean_turnaround_s"]) for each in cells] == [3, 3, 3]
 
 
 def test_comparing_tells_what_a_trace_left_out_and_which_jobs_were_ended(
@@ -113,7 +113,7 @@ def test_comparing_tells_what_a_trace_left_out_and_which_jobs_were_ended(
     assert "jobs were ended at their limit" in done.stderr
 
 
-def test_predictors_that_let_unlike_numbers_of_jobs_run_are_a_doubt(
+def test_predictors_that_let_different_numbers_of_jobs_run_are_a_doubt(
     crossperf: Crossperf, world: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "long.csv").write_text(TIMES.replace("1.0", "100.0").replace("0.", "90."))
@@ -121,7 +121,7 @@ def test_predictors_that_let_unlike_numbers_of_jobs_run_are_a_doubt(
     for more in ([], ["--compare", "--seeds", "2"]):
         done = crossperf(*asked, *more)
         assert done.status == 0, done.stderr
-        assert "doubt: the predictors let unlike numbers of jobs run" in done.stderr
+        assert "doubt: the predictors let different numbers of jobs run" in done.stderr
     assert "could go nowhere with long.csv: longer than the wall-time limit." in crossperf(*asked).stderr
 
 
@@ -205,7 +205,7 @@ BAD = {
     "wall": (["--jobs", "5", "--wall-limit", "0"], ["--wall-limit", "above 0"]),
     "load": (["--jobs", "5", "--utilisation", "0"], ["--utilisation", "above 0"]),
     "cells": (["--jobs", "5", "--cells", "ratio"], ["--cells", "'ratio'"]),
-    "figure": (["--jobs", "5", "--figure", "f.gif"], ["--figure", ".png, .svg, .pdf"]),
+    "figure": (["--jobs", "5", "--figure", "f.gif"], ["--figure", ".svg, .png, .pdf"]),
     "both": (["--jobs", "5", "--figure", "f.png", "--compare"], ["--figure", "--compare"]),
     "seeds": (["--jobs", "5", "--seeds", "3"], ["--seeds", "--compare"]),
     "nothing": (["--jobs", "5", "--policy", ","], ["--policy", "at least one"]),
@@ -227,7 +227,7 @@ def test_errors_are_one_sentence_and_leave_nothing_behind(
     assert_one_sentence(refused(crossperf, tmp_path, *world, *arguments), *words)
 
 
-def test_a_truth_that_no_machine_knows_and_jobs_that_fit_nowhere_are_told(
+def test_a_truth_that_no_machine_knows_and_jobs_that_fit_nowhere_are_reported(
     crossperf: Crossperf, world: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "machines.csv").write_text("machine,size\nelsewhere,4\n")

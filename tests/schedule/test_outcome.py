@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import Outcome
 from crossperf.schedule.simulate import simulate
-from crossperf.schedule.tables import Machines
 from tests.schedule.worlds import jobs, times
 
 #: Four nodes and two; 2 an hour for one of the latter.
@@ -23,29 +23,29 @@ def outcome() -> Outcome:
     return simulate(work, MACHINES, TRUTH, TRUTH, lambda *_: next(where))
 
 
-def test_figures_are_those_worked_out_by_hand(outcome: Outcome) -> None:
-    found = outcome.metrics()
+def test_metrics_are_those_worked_out_by_hand(outcome: Outcome) -> None:
+    metrics = outcome.metrics()
     assert outcome.wait_s[:3].tolist() == [0, 0, 50]
     assert outcome.turnaround_s[:3].tolist() == [100, 3600, 52]
     assert outcome.bounded_slowdown[:3].tolist() == [1, 1, 5.2]  # 52 s for a run of 2 s, which counts as 10
-    assert found["mean_turnaround_s"] == pytest.approx(3752 / 3)
-    assert found["median_turnaround_s"] == 100
-    assert found["p95_wait_s"] == pytest.approx(45)
-    assert found["mean_bounded_slowdown"] == pytest.approx(7.2 / 3)
-    assert found["mean_run_s"] == pytest.approx(3702 / 3)
-    assert found["makespan_s"] == 3600
-    assert found["cost"] == pytest.approx(4.0)  # two nodes for an hour
+    assert metrics.mean_turnaround_s == pytest.approx(3752 / 3)
+    assert metrics.median_turnaround_s == 100
+    assert metrics.p95_wait_s == pytest.approx(45)
+    assert metrics.mean_bounded_slowdown == pytest.approx(7.2 / 3)
+    assert metrics.mean_run_s == pytest.approx(3702 / 3)
+    assert metrics.makespan_s == 3600
+    assert metrics.cost == pytest.approx(4.0)  # two nodes for an hour
     assert outcome.utilisation.tolist() == [pytest.approx(402 / (4 * 3600)), 1.0]
 
 
 def test_jobs_are_counted_and_none_is_lost(outcome: Outcome) -> None:
     counts = outcome.counts()
-    assert (counts["jobs"], counts["placed"], counts["unplaceable"]) == (4, 3, 1)
+    assert (counts.jobs, counts.placed, counts.unplaceable) == (4, 3, 1)
     assert outcome.unplaceable() == {"larger than every cluster that can run it": 1}
-    assert {name: facts["jobs"] for name, facts in outcome.clusters().items()} == {"big": 2, "small": 1}
+    assert {name: use.jobs for name, use in outcome.clusters().items()} == {"big": 2, "small": 1}
 
 
-def test_json_tells_the_figures_and_the_fate_of_every_job(outcome: Outcome) -> None:
+def test_json_holds_the_metrics_and_what_became_of_every_job(outcome: Outcome) -> None:
     facts = json.loads(json.dumps(outcome.to_json(), allow_nan=False))
     assert facts["metrics"]["makespan_s"] == 3600
     fates = facts["jobs"]
@@ -55,9 +55,9 @@ def test_json_tells_the_figures_and_the_fate_of_every_job(outcome: Outcome) -> N
     assert "jobs" not in outcome.to_json(with_jobs=False)
 
 
-def test_where_no_job_ran_there_are_no_figures() -> None:
+def test_where_no_job_ran_there_are_no_metrics() -> None:
     nothing = simulate(jobs((0, 9, 1, 1)), MACHINES, TRUTH, TRUTH, "fastest")
-    assert nothing.metrics()["mean_wait_s"] is None
+    assert nothing.metrics().mean_wait_s is None
     assert nothing.makespan_s == 0.0
     assert np.all(nothing.utilisation == 0.0)
     json.dumps(nothing.to_json(), allow_nan=False)

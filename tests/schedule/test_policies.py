@@ -7,12 +7,12 @@ import pytest
 
 from crossperf.errors import SettingsError
 from crossperf.schedule import policies
-from crossperf.schedule.policies import POLICIES, Ask, Choices, make
+from crossperf.schedule.policies import POLICIES, Ask, Options, make
 
 RNG = np.random.default_rng(0)
 ASK = Ask(nodes=2, requested_s=600.0)
 #: Two modes of one cluster and another cluster; the fastest is full.
-THREE = Choices.of(
+THREE = Options.of(
     ["a-cpu", "a-gpu", "b"],
     clusters=["a", "a", "b"],
     run_s=[100.0, 10.0, 50.0],
@@ -24,7 +24,7 @@ THREE = Choices.of(
 )
 
 
-def choice(name: str, ask: Ask = ASK, options: Choices = THREE) -> str:
+def choice(name: str, ask: Ask = ASK, options: Options = THREE) -> str:
     return options.platforms[make(name)(ask, options, RNG)]
 
 
@@ -42,16 +42,16 @@ def test_fastest_available_queues_for_the_fastest_where_all_are_full() -> None:
 
 
 def test_turnaround_waits_where_that_ends_sooner() -> None:
-    options = Choices.of(["a", "b"], run_s=[10.0, 50.0], nodes=[1, 1], wait_s=[39.0, 0.0])
+    options = Options.of(["a", "b"], run_s=[10.0, 50.0], nodes=[1, 1], wait_s=[39.0, 0.0])
     assert choice("turnaround", options=options) == "a"
 
 
 def test_equal_waits_are_decided_by_the_run_time() -> None:
-    assert choice("wait-time", options=Choices.of(["a", "b"], run_s=[2.0, 1.0], nodes=[1, 1])) == "b"
+    assert choice("wait-time", options=Options.of(["a", "b"], run_s=[2.0, 1.0], nodes=[1, 1])) == "b"
 
 
 def test_cheapest_pays_more_only_to_meet_the_deadline() -> None:
-    options = Choices.of(
+    options = Options.of(
         ["slow", "fast"], run_s=[100.0, 10.0], nodes=[4, 4], price_per_node_hour=[1.0, 20.0], wait_s=[0.0, 5.0]
     )
     assert choice("cheapest", Ask(1, 1.0), options) == "slow"
@@ -76,7 +76,7 @@ def test_random_takes_clusters_alike_and_their_fastest_mode() -> None:
 def test_round_robin_takes_turns_and_begins_anew_each_time_it_is_made() -> None:
     turns = make("round-robin")
     assert [THREE.platforms[turns(ASK, THREE, RNG)] for _ in range(4)] == ["a-gpu", "b", "a-gpu", "b"]
-    only_b = Choices.of(["b"], run_s=[1.0], nodes=[4])
+    only_b = Options.of(["b"], run_s=[1.0], nodes=[4])
     turns(ASK, only_b, RNG)
     assert THREE.platforms[turns(ASK, THREE, RNG)] == "a-gpu"
     assert choice("round-robin") == "a-gpu"
@@ -86,21 +86,21 @@ def test_considerate_leaves_a_long_queue_to_those_who_gain_more() -> None:
     # Alone, 40 s on `fast` and 40 * 2 / 8 = 10 s for each of two behind it make 60, beside 50 and 25 on `other`. With
     # nine before it twenty will stand behind it, and 40 + 200 is more than 75.
     facts = {"run_s": [40.0, 50.0], "nodes": [8, 8]}
-    assert choice("considerate", options=Choices.of(["fast", "other"], **facts)) == "fast"
-    assert choice("considerate", options=Choices.of(["fast", "other"], **facts, queued=[9, 0])) == "other"
-    much = Choices.of(["fast", "other"], run_s=[1.0, 50.0], nodes=[8, 8], queued=[9, 0])
+    assert choice("considerate", options=Options.of(["fast", "other"], **facts)) == "fast"
+    assert choice("considerate", options=Options.of(["fast", "other"], **facts, queued=[9, 0])) == "other"
+    much = Options.of(["fast", "other"], run_s=[1.0, 50.0], nodes=[8, 8], queued=[9, 0])
     assert choice("considerate", options=much) == "fast"
 
 
 def test_considerate_takes_the_surer_of_two_equal_predictions() -> None:
-    options = Choices.of(["unsure", "sure"], run_s=[10, 10], nodes=[4, 4], low_s=[2, 9], high_s=[50, 11])
+    options = Options.of(["unsure", "sure"], run_s=[10, 10], nodes=[4, 4], low_s=[2, 9], high_s=[50, 11])
     assert choice("considerate", options=options) == "sure"
 
 
 def test_the_expected_run_time_is_the_mean_of_draws_from_the_range() -> None:
     draws = 10.0 * np.exp(0.7 * np.random.default_rng(0).standard_normal(400_000))
     low, high = np.quantile(draws, [0.1, 0.9])
-    options = Choices.of(["x"], run_s=[10.0], nodes=[1], low_s=[low], high_s=[high])
+    options = Options.of(["x"], run_s=[10.0], nodes=[1], low_s=[low], high_s=[high])
     assert policies.expected_run_s(options)[0] == pytest.approx(draws.mean(), rel=0.01)
 
 
@@ -111,7 +111,7 @@ def test_a_wait_is_asked_for_only_by_policies_that_use_it() -> None:
         asked.append(1)
         return np.zeros(1)
 
-    options = Choices.of(["x"], run_s=[1.0], nodes=[4], wait_s=wait_s)
+    options = Options.of(["x"], run_s=[1.0], nodes=[4], wait_s=wait_s)
     for name in ("random", "round-robin", "fastest", "fastest-available", "pinned"):
         make(name)(ASK, options, RNG)
     assert not asked
@@ -123,8 +123,11 @@ def test_a_user_adds_a_policy_in_a_few_lines(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("def emptiest(ask, options, rng):\n    return int(options.free_nodes.argmax())\n")
     assert THREE.platforms[make(f"{path}:emptiest")(ASK, THREE, RNG)] == "b"
-    with pytest.raises(SettingsError, match="has no function 'fullest'"):
+    with pytest.raises(SettingsError, match="defines no 'fullest'"):
         make(f"{path}:fullest")
+    path.write_text("emptiest = 3\n")
+    with pytest.raises(SettingsError, match=r"emptiest is no function, expected one of \(ask, options, rng\)"):
+        make(f"{path}:emptiest")
     with pytest.raises(SettingsError, match="no such file"):
         make(f"{tmp_path / 'none.py'}:emptiest")
 
@@ -140,6 +143,6 @@ def test_a_policy_that_is_registered_is_found_by_name() -> None:
         del POLICIES["last"]
 
 
-def test_an_unknown_policy_is_told_with_the_nearest_name() -> None:
+def test_an_unknown_policy_raises_with_the_nearest_name() -> None:
     with pytest.raises(SettingsError, match="did you mean 'turnaround'"):
         make("turnarond")

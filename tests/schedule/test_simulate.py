@@ -6,12 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossperf.errors import SettingsError
-from crossperf.schedule import tables
-from crossperf.schedule.figure import nodes_of
+from crossperf.report.schedule_figure import nodes_of
+from crossperf.schedule.machines import Machines
 from crossperf.schedule.policies import POLICIES, Ask, Options
+from crossperf.schedule.predictors import app_average
+from crossperf.schedule.readers import read_machines, read_times
 from crossperf.schedule.simulate import Rules, simulate
 from crossperf.schedule.synthetic import draw
-from crossperf.schedule.tables import Machines, RelativeTimes, TableError
+from crossperf.schedule.times import RelativeTimes, ScheduleTableError
 from tests.schedule.worlds import TWO, jobs, need_dr_evt, one_cluster, random_jobs, times
 
 NAN = float("nan")
@@ -33,15 +35,15 @@ def test_a_limit_that_is_too_short_is_doubled_until_it_fits_and_counted() -> Non
     bold = times(["slow", "fast"], [0.1, 1.0])
     outcome = simulate(jobs((0, 1, 100, 150)), TWO, TRUTH, bold, "fastest")
     assert (outcome.limit_s[0], outcome.doublings[0], outcome.run_s[0]) == (120, 3, 100)  # 15, 30, 60, 120
-    assert outcome.counts()["limit_violations"] == 1
-    assert outcome.counts()["limit_doublings"] == 3
+    assert outcome.counts().limit_violations == 1
+    assert outcome.counts().limit_doublings == 3
 
 
 def test_a_strict_limit_ends_the_job() -> None:
     bold = times(["slow", "fast"], [0.1, 1.0])
     outcome = simulate(jobs((0, 1, 100, 150)), TWO, TRUTH, bold, "fastest", rules=Rules(limits="strict"))
     assert (outcome.limit_s[0], outcome.run_s[0], outcome.killed[0]) == (15, 15, True)
-    assert outcome.counts()["limit_violations"] == outcome.counts()["killed"] == 1
+    assert outcome.counts().limit_violations == outcome.counts().killed == 1
 
 
 def test_a_placement_where_a_job_cannot_end_within_the_wall_time_limit_is_not_offered() -> None:
@@ -153,35 +155,35 @@ def test_a_deadline_that_is_missed_is_counted() -> None:
         jobs((0, 8, 100, 100), (0, 8, 100, 100)), TWO, TRUTH, TRUTH, "fastest", rules=Rules(deadline=1.5)
     )
     assert outcome.deadline_s.tolist() == [150, 150]
-    assert outcome.counts()["deadlines_missed"] == 1
+    assert outcome.counts().deadlines_missed == 1
 
 
-def test_settings_that_make_no_sense_are_told_in_a_sentence() -> None:
-    with pytest.raises(SettingsError, match="--limits: found 'soft', expected double or strict"):
+def test_settings_that_make_no_sense_raise_one_sentence() -> None:
+    with pytest.raises(SettingsError, match="limits: found 'soft', expected double or strict"):
         Rules(limits="soft")
-    with pytest.raises(SettingsError, match="--wall-limit"):
+    with pytest.raises(SettingsError, match="wall_limit_s: found 0, expected seconds above 0"):
         Rules(wall_limit_s=0.0)
-    with pytest.raises(SettingsError, match="--deadline"):
+    with pytest.raises(SettingsError, match="deadline: found -1, expected a factor above 0"):
         Rules(deadline=-1.0)
     with pytest.raises(SettingsError, match="answered 7, expected an index below 2"):
         simulate(jobs((0, 1, 1, 1)), TWO, TRUTH, TRUTH, lambda *_: 7)
-    with pytest.raises(TableError, match="align them first"):
+    with pytest.raises(ScheduleTableError, match="align them first"):
         simulate(jobs((0, 1, 1, 1)), TWO, TRUTH, times(["slow"], [1.0]), "fastest")
 
 
 @pytest.mark.slow
 def test_on_the_authors_tables_considerate_is_ahead_of_turnaround_and_knowledge_pays() -> None:
     folder = need_dr_evt()
-    machines, truth = tables.read_machines(folder / "machines.csv"), tables.read_times(folder / "ground_truth.csv")
+    machines, truth = read_machines(folder / "machines.csv"), read_times(folder / "ground_truth.csv")
     logs = []
     for seed in (50, 51, 52, 53):
         work = draw(10_000, machines, truth, utilisation=1.1, seed=seed)
         means = [
             simulate(work, machines, truth, table, policy, rules=Rules(wall_limit_s=43_200.0), seed=seed).metrics()
-            for table in (truth, tables.app_average(truth))
+            for table in (truth, app_average(truth))
             for policy in ("turnaround", "considerate", "random")
         ]
-        logs.append(np.log([figures["mean_turnaround_s"] or 0.0 for figures in means]))
+        logs.append(np.log([metrics.mean_turnaround_s or 0.0 for metrics in means]))
     ideal, ours_ideal, random, average, ours_average, _ = np.mean(logs, axis=0)
     assert ours_ideal < ideal
     assert ours_average < average

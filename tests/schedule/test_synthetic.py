@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from crossperf.errors import SettingsError
+from crossperf.schedule.machines import Machines
 from crossperf.schedule.synthetic import LONGEST_S, draw, homes_of, workloads_of
-from crossperf.schedule.tables import Machines
 from tests.schedule.worlds import times
 
 MACHINES = Machines.of({"a": 192, "b": 64})
@@ -68,10 +68,10 @@ def test_a_user_has_one_home_and_larger_clusters_have_more_users() -> None:
     assert sum(clusters == {0} for clusters in homes.values()) > len(homes) / 2
 
 
-def test_what_cannot_be_drawn_is_told_in_a_sentence() -> None:
-    with pytest.raises(SettingsError, match="--jobs: found 0"):
+def test_what_cannot_be_drawn_raises_one_sentence() -> None:
+    with pytest.raises(SettingsError, match="n_jobs: found 0"):
         draw(0, MACHINES, TRUTH)
-    with pytest.raises(SettingsError, match="--utilisation: found -1"):
+    with pytest.raises(SettingsError, match="utilisation: found -1"):
         draw(5, MACHINES, TRUTH, utilisation=-1)
     with pytest.raises(SettingsError, match="no workload can run on any"):
         draw(5, MACHINES, times(["a"], [np.nan]))

@@ -9,7 +9,8 @@ import numpy as np
 
 from crossperf.schedule import engine
 from crossperf.schedule.jobs import Jobs
-from crossperf.schedule.tables import Machines, RelativeTimes
+from crossperf.schedule.machines import Machines
+from crossperf.schedule.times import RelativeTimes
 from tests.collect.real import unavailable
 
 DR_EVT = Path(__file__).parents[3] / "shared" / "datasets" / "dr_evt"

@@ -35,7 +35,7 @@ _SECTIONS = {
         "plot": ("crossperf.cli.plot:plot", "Draw one figure."),
     },
     "Place": {
-        "schedule": ("crossperf.cli.scheduling:schedule", "Simulate clusters that place jobs by predictions."),
+        "schedule": ("crossperf.cli.schedule:schedule", "Simulate clusters that place jobs by predictions."),
         "slurm": ("crossperf.cli.slurm:slurm", "Use predictions in a Slurm cluster."),
     },
 }

@@ -4,23 +4,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from crossperf.errors import SettingsError
+from crossperf.plain import to_json
+from crossperf.schedule.arrays import Floats
 from crossperf.schedule.jobs import Jobs
+from crossperf.schedule.machines import Machines
+from crossperf.schedule.outcome import JobCounts, JobMetrics
 from crossperf.schedule.simulate import Rules, simulate
-from crossperf.schedule.tables import Machines, RelativeTimes
+from crossperf.schedule.times import RelativeTimes
 
-Floats = NDArray[np.float64]
-#: Told after each simulation: what was simulated, how many are done, how many there are.
+#: Called after each simulation with its name, how many are done, and how many there are.
 Progress = Callable[[str, int, int], None]
 #: Chance of calling any difference real that is none.
 _ALPHA = 0.05
@@ -29,13 +30,13 @@ METRIC = "mean_turnaround_s"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """The figures of one policy with one predictor, each an array over the seeds; `counts` are sums over them."""
+class PolicyScores:
+    """The metrics of one policy with one predictor, each an array over the seeds; `counts` are sums over them."""
 
     policy: str
     predictor: str
     metrics: Mapping[str, Floats]
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: JobCounts = field(default_factory=JobCounts)
 
     @property
     def name(self) -> str:
@@ -49,22 +50,34 @@ class Cell:
             return float(value_s.mean()), None
         return float(value_s.mean()), float(_student(len(value_s)) * value_s.std(ddof=1) / np.sqrt(len(value_s)))
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the metrics of each seed, their means and intervals as JSON's own types."""
+        intervals = {name: self.interval(name) for name in self.metrics}
+        return {
+            "policy": self.policy,
+            "predictor": self.predictor,
+            "metrics": to_json(self.metrics),
+            "mean": {name: mean for name, (mean, _) in intervals.items()},
+            "half_width": {name: half for name, (_, half) in intervals.items()},
+            "counts": to_json(self.counts),
+        }
+
 
 @dataclass(frozen=True)
-class Difference:
-    """How the turnaround of two cells differs over the same seeds.
+class TurnaroundDifference:
+    """How the mean turnaround of two combinations of policy and predictor differs over the same seeds.
 
     Parameters
     ----------
     factor, low, high
         Turnaround of the first over that of the second, the geometric mean over the seeds, and its 95 % interval.
     p
-        Chance of a difference so large where there is none (paired t-test on logs), corrected after Holm for the number
-        of differences that are looked at.
+        Chance of a difference this large where there is none (paired t-test on logs), corrected after Holm for the
+        number of differences that are looked at.
     """
 
-    first: Cell
-    second: Cell
+    first: PolicyScores
+    second: PolicyScores
     factor: float
     low: float
     high: float
@@ -78,8 +91,8 @@ class Difference:
     def to_json(self) -> dict[str, Any]:
         """Return the difference as JSON's own types."""
         sides = {
-            side: {"policy": cell.policy, "predictor": cell.predictor}
-            for side, cell in (("first", self.first), ("second", self.second))
+            side: {"policy": scores.policy, "predictor": scores.predictor}
+            for side, scores in (("first", self.first), ("second", self.second))
         }
         return {**sides, "factor": self.factor, "low": self.low, "high": self.high, "p": self.p, "real": self.real}
 
@@ -89,27 +102,21 @@ class Comparison:
     """Every policy with every predictor over the same seeds."""
 
     seeds: tuple[int, ...]
-    cells: tuple[Cell, ...]
-    differences: tuple[Difference, ...]
-    counts: Mapping[str, int]
+    scores: tuple[PolicyScores, ...]
+    differences: tuple[TurnaroundDifference, ...]
+
+    @property
+    def counts(self) -> JobCounts:
+        """The jobs of all simulations."""
+        return sum((scores.counts for scores in self.scores), JobCounts())
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON's own types."""
         return {
             "format": 1,
             "seeds": list(self.seeds),
-            "counts": dict(self.counts),
-            "cells": [
-                {
-                    "policy": cell.policy,
-                    "predictor": cell.predictor,
-                    "metrics": {name: value_s.tolist() for name, value_s in cell.metrics.items()},
-                    "mean": {name: cell.interval(name)[0] for name in cell.metrics},
-                    "half_width": {name: cell.interval(name)[1] for name in cell.metrics},
-                    "counts": dict(cell.counts),
-                }
-                for cell in self.cells
-            ],
+            "counts": to_json(self.counts),
+            "cells": [scores.to_json() for scores in self.scores],
             "compared": METRIC,
             "differences": [difference.to_json() for difference in self.differences],
         }
@@ -132,43 +139,48 @@ def compare(
     ----------
     jobs_of
         The jobs of a seed; a trace is the same for all, and its workloads are drawn by the seed.
+    predictors
+        What the policies see, each aligned with the truth (`times.aligned`) and of its own name.
+    rules
+        What holds for all jobs; ``None`` takes the defaults of `Rules`.
+    progress
+        Called after each simulation.
+
+    Returns
+    -------
+    Comparison
+        The metrics of each combination, and which differences in mean turnaround are more than chance.
     """
     if len(set(seeds)) < len(seeds) or not seeds:
-        raise SettingsError("--seeds: expected one seed or more, each once.")
+        raise SettingsError(f"seeds: found {list(seeds)}, expected at least one, each once.", argument="seeds")
     pairs = [(policy, table) for policy in policies for table in predictors]
-    found: dict[tuple[str, str], list[dict[str, float]]] = {(policy, table.name): [] for policy, table in pairs}
-    if len(found) < len(pairs):
-        raise SettingsError("--policy and --predictions: found a name twice, expected each once.")
-    counts: dict[tuple[str, str], Counter[str]] = {pair: Counter() for pair in found}
+    if len({(policy, table.name) for policy, table in pairs}) < len(pairs):
+        raise SettingsError("policies and predictors: found a name twice, expected each once.")
+    outcomes: list[list[tuple[JobMetrics, JobCounts]]] = [[] for _ in pairs]
     for i, seed in enumerate(seeds):
         jobs = jobs_of(seed)
         for j, (policy, table) in enumerate(pairs):
             outcome = simulate(jobs, machines, truth, table, policy, rules=rules, seed=seed)
-            found[policy, table.name].append({name: value or 0.0 for name, value in _figures(outcome.metrics())})
-            counts[policy, table.name].update(outcome.counts())
+            if not outcome.placed.any():
+                raise SettingsError("no job can be placed, so there is nothing to compare. Check machines and times.")
+            outcomes[j].append((outcome.metrics(), outcome.counts()))
             if progress:
                 progress(f"{policy} with {table.name}, seed {seed}", i * len(pairs) + j + 1, len(seeds) * len(pairs))
-    cells = [
-        Cell(*pair, {metric: np.array([row[metric] for row in rows]) for metric in rows[0]}, counts[pair])
-        for pair, rows in found.items()
-    ]
-    total: Counter[str] = Counter()
-    for one in counts.values():
-        total.update(one)
-    return Comparison(tuple(seeds), tuple(cells), tuple(differences(cells)), total)
+    scores = [_scores(policy, table.name, rows) for (policy, table), rows in zip(pairs, outcomes, strict=True)]
+    return Comparison(tuple(seeds), tuple(scores), tuple(differences(scores)))
 
 
-def _figures(metrics: Mapping[str, float | None]) -> Iterator[tuple[str, float | None]]:
-    if metrics[METRIC] is None:
-        raise SettingsError("no job can be placed, so there is nothing to compare. Check machines and times.")
-    return iter(metrics.items())
+def _scores(policy: str, predictor: str, rows: Sequence[tuple[JobMetrics, JobCounts]]) -> PolicyScores:
+    names = [column.name for column in fields(JobMetrics)]
+    metrics = {name: np.array([getattr(metrics, name) for metrics, _ in rows]) for name in names}
+    return PolicyScores(policy, predictor, metrics, sum((counts for _, counts in rows), JobCounts()))
 
 
-def differences(cells: Sequence[Cell]) -> list[Difference]:
-    """Return how cells differ that share a policy or a predictor; none with a single seed."""
+def differences(scores: Sequence[PolicyScores]) -> list[TurnaroundDifference]:
+    """Return how combinations differ that share a policy or a predictor; none with a single seed."""
     pairs = [
         (first, second)
-        for first, second in combinations(cells, 2)
+        for first, second in combinations(scores, 2)
         if first.policy == second.policy or first.predictor == second.predictor
     ]
     if not pairs or len(pairs[0][0].metrics[METRIC]) < 2:
@@ -176,7 +188,7 @@ def differences(cells: Sequence[Cell]) -> list[Difference]:
     tests = [_paired(first.metrics[METRIC], second.metrics[METRIC]) for first, second in pairs]
     corrected = holm([p for *_, p in tests])
     return [
-        Difference(first, second, factor, low, high, p)
+        TurnaroundDifference(first, second, factor, low, high, p)
         for (first, second), (factor, low, high, _), p in zip(pairs, tests, corrected, strict=True)
     ]
 

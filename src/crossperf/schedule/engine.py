@@ -1,16 +1,29 @@
-"""First come, first served with EASY backfilling on several clusters, as functions over arrays.
+"""First come, first served (FCFS) with EASY backfilling on several clusters, as functions over arrays.
 
-Each cluster has its nodes and its queue. A job starts when it stands first and its nodes are free. The first that
-cannot start has a reservation: the earliest time at which it could start if every running job took its whole limit.
-A later job may start before it if it ends by then, or takes only nodes that are left over then.
+Each cluster has its nodes and its queue. A job starts when it is first in its queue and its nodes are free. The first
+that cannot start (the head) has a reservation, after Lifka (1995, "The ANL/IBM SP scheduling system") in the words of
+Mu'alem and Feitelson (2001, IEEE TPDS 12(6)):
+
+- the shadow time: when the head could start if every running job took its whole limit;
+- the spare nodes (their "extra nodes"): those that are free then and that the head does not need.
+
+A later job of n nodes and limit l may start now, n nodes being free, if ``now + l <= shadow`` or ``n <= spare``; in the
+second case alone it takes n of the spare nodes.
+
+Invariant: no job runs past its limit, so at the shadow time the head's nodes are free. Backfilling never delays the
+head beyond the shadow time of the moment it became the head; early ends only bring it forward.
+
+Cost: a scheduling pass over a queue of Q jobs that starts s of them takes about (s + 1) K log Q steps for K classes of
+sizes, not Q: a tree over the queue holds, for each stretch of it, the shortest limit of each class, so that
+stretches where nothing fits are skipped. A start or an end shifts the R running jobs of its cluster, which stay sorted.
 
 numba compiles the functions where it is installed; without it they run as they stand, slower and with the same
-answers. A pass over a queue costs what it starts, not what it holds: a tree over the queue tells for each stretch of it
-the shortest limit of each class of sizes, so that stretches where nothing fits are passed over.
+answers. They share one file because numba's cache does not notice changes in another.
 """
 
-# J jobs, C clusters, R places for running jobs, Q places in a queue, T nodes of the tree over its blocks of places,
-# K classes of sizes, O octaves of sizes (1 node, 2-3, 4-7, ...), L classes of limits
+# J jobs, C clusters, R running jobs, Q places in a queue, T nodes of the tree over its blocks of places (a binary heap:
+# node t has the children 2t and 2t + 1), K classes of sizes, O octaves of sizes (1 node, 2-3, 4-7, ...), L classes of
+# limits
 
 from __future__ import annotations
 
@@ -19,10 +32,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from crossperf.schedule.arrays import Floats, Ints
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
@@ -81,7 +93,7 @@ class State(NamedTuple):
     tail_c: Ints
     #: Node-seconds of the queued jobs, as predicted.
     work_c: Floats
-    #: When the first queued job can start at the latest, and the nodes that it leaves over then.
+    #: The reservation of the first queued job: its shadow time, and the spare nodes then.
     shadow_c: Floats
     spare_c: Ints
     #: What jobs of each octave of sizes and class of limits have waited of late, and what was foreseen for them.
@@ -123,12 +135,6 @@ def empty(sizes: Sequence[int], nodes_j: Ints, places: int = 1024) -> State:
     running, octaves = min(max(sizes), n_jobs), int(max(sizes)).bit_length()
     fewest_k = _classes(max(sizes))
 
-    def by_end() -> Floats:
-        return np.zeros((clusters, running))
-
-    def jobs_by_end() -> Ints:
-        return np.zeros((clusters, running), np.int64)
-
     return State(
         nodes_j=nodes_j.astype(np.int64),
         size_class_j=np.searchsorted(fewest_k, nodes_j, side="right") - 1,
@@ -149,12 +155,12 @@ def empty(sizes: Sequence[int], nodes_j: Ints, places: int = 1024) -> State:
         spare_c=np.zeros(clusters, np.int64),
         waited_col=np.zeros((clusters, octaves, _LIMIT_CLASSES)),
         foreseen_col=np.zeros((clusters, octaves, _LIMIT_CLASSES)),
-        end_cr=by_end(),
-        end_job_cr=jobs_by_end(),
-        limit_end_cr=by_end(),
-        limit_end_job_cr=jobs_by_end(),
-        expected_end_cr=by_end(),
-        expected_end_job_cr=jobs_by_end(),
+        end_cr=np.zeros((clusters, running)),
+        end_job_cr=np.zeros((clusters, running), np.int64),
+        limit_end_cr=np.zeros((clusters, running)),
+        limit_end_job_cr=np.zeros((clusters, running), np.int64),
+        expected_end_cr=np.zeros((clusters, running)),
+        expected_end_job_cr=np.zeros((clusters, running), np.int64),
         queue_cq=np.full((clusters, places), -1, np.int64),
         fewest_k=fewest_k,
         shortest_ctk=np.full((clusters, 2 * places // _BLOCK, len(fewest_k)), np.inf),
@@ -190,7 +196,7 @@ def advance(state: State, now: float, backfill: bool) -> None:
             then = state.end_cr[c, state.running_c[c] - 1]
             _release(state, c, then)
             if state.queued_c[c] > 0:
-                _pass_over(state, c, then, backfill)
+                _start_queued(state, c, then, backfill)
 
 
 @compiled
@@ -206,8 +212,8 @@ def submit(state: State, c: int, job: int, now: float, backfill: bool) -> bool:
         else:
             _enqueue(state, c, job, now)
             _reserve(state, c)
-    elif backfill and fits and _may_jump(state, c, state.nodes_j[job], state.limit_j[job], now):
-        _jump(state, c, job, now)
+    elif backfill and fits and _may_backfill(state, c, state.nodes_j[job], state.limit_j[job], now):
+        _backfill(state, c, job, now)
     else:
         _enqueue(state, c, job, now)
     return bool(state.tail_c[c] < state.queue_cq.shape[1])
@@ -232,17 +238,17 @@ def replay(state: State, first: int, submit_j: Floats, cluster_j: Ints, backfill
 def predict_waits(
     state: State, clusters_m: Ints, limit_m: Floats, nodes: int, now: float, backfill: bool, wait_m: Floats
 ) -> None:
-    """Write down how long a job of so many nodes would wait in each of several places.
+    """Write the predicted wait of a job of `nodes` nodes in each of several places into `wait_m`.
 
-    It waits not at all where it could start or jump the queue now. Elsewhere the wait is that until the queue's work
-    is done (`_drained`), times what jobs of about its size and limit have waited there of late over what this rule
-    foresaw for them: small and short jobs jump ahead, large ones are overtaken.
+    It waits not at all where it could start or be backfilled now. Elsewhere the wait is that until the queue's work is
+    done (`_drained`), times what jobs of about its size and limit have waited there of late over what this rule
+    foresaw for them: small and short jobs are backfilled, large ones are overtaken.
     """
     octave = _octave(nodes)
     for m in range(len(clusters_m)):
         c = clusters_m[m]
         fits = nodes <= state.free_c[c]
-        if fits and (state.queued_c[c] == 0 or (backfill and _may_jump(state, c, nodes, limit_m[m], now))):
+        if fits and (state.queued_c[c] == 0 or (backfill and _may_backfill(state, c, nodes, limit_m[m], now))):
             wait_m[m] = 0.0
         else:
             limit_class = _limit_class(limit_m[m])
@@ -254,26 +260,26 @@ def predict_waits(
 @compiled
 def _octave(nodes: int) -> int:
     """Return 0 for 1 node, 1 for 2-3, 2 for 4-7, and so on."""
-    found = 0
+    octave = 0
     while nodes > 1:
         nodes >>= 1
-        found += 1
-    return found
+        octave += 1
+    return octave
 
 
 @compiled
 def _limit_class(limit_s: float) -> int:
     """Return 0 for limits below 15 minutes, 1 below 30, and so on."""
-    found = 0
-    while limit_s >= _FIRST_LIMIT_S and found < _LIMIT_CLASSES - 1:
+    limit_class = 0
+    while limit_s >= _FIRST_LIMIT_S and limit_class < _LIMIT_CLASSES - 1:
         limit_s *= 0.5
-        found += 1
-    return found
+        limit_class += 1
+    return limit_class
 
 
 @compiled
 def _drained(state: State, c: int, nodes: int, now: float) -> float:
-    """Return when the queue's work is done and so many nodes are free, if all ran for as long as predicted.
+    """Return when the queue's work is done and `nodes` nodes are free, if all ran for as long as predicted.
 
     The nodes that are free, and those that running jobs release at their predicted ends, first work off the
     node-seconds that are queued.
@@ -309,8 +315,8 @@ def _release(state: State, c: int, now: float) -> None:
 
 
 @compiled
-def _pass_over(state: State, c: int, now: float, backfill: bool) -> None:
-    """Start the jobs of a queue that may start now: from the front while they fit, then those that may jump."""
+def _start_queued(state: State, c: int, now: float, backfill: bool) -> None:
+    """Start the jobs of a queue that may start now: from the front while they fit, then by backfilling."""
     while state.queued_c[c] > 0:
         job = state.queue_cq[c, state.head_c[c]]
         if state.nodes_j[job] > state.free_c[c]:
@@ -322,17 +328,18 @@ def _pass_over(state: State, c: int, now: float, backfill: bool) -> None:
     _reserve(state, c)
     place = state.head_c[c]
     while backfill and state.free_c[c] > 0 and place + 1 < state.tail_c[c]:
-        place = _next_that_may_jump(state, c, place + 1, now)
+        place = _next_to_backfill(state, c, place + 1, now)
         if place < 0:
             return
         job = state.queue_cq[c, place]
         _dequeue(state, c, place, now)
-        _jump(state, c, job, now)
+        _backfill(state, c, job, now)
 
 
 @compiled
 def _reserve(state: State, c: int) -> None:
-    """Find when the first queued job can start if every running job takes its whole limit."""
+    """Reserve nodes for the first queued job: its shadow time, and the spare nodes then."""
+    # Running jobs that reach their limits together are counted together, so that none of their nodes is missed.
     wanted = state.nodes_j[state.queue_cq[c, state.head_c[c]]]
     free, then = state.free_c[c], 0.0
     i = state.running_c[c] - 1
@@ -345,27 +352,27 @@ def _reserve(state: State, c: int) -> None:
 
 
 @compiled
-def _keeps_promise(nodes: int, limit_s: float, now: float, shadow: float, spare: int) -> bool:
+def _keeps_reservation(nodes: int, limit_s: float, now: float, shadow: float, spare: int) -> bool:
     """Tell whether a job that starts now leaves the first in the queue its reservation."""
     return bool(now + limit_s <= shadow or nodes <= spare)
 
 
 @compiled
-def _may_jump(state: State, c: int, nodes: int, limit_s: float, now: float) -> bool:
-    return _keeps_promise(nodes, limit_s, now, state.shadow_c[c], state.spare_c[c])
+def _may_backfill(state: State, c: int, nodes: int, limit_s: float, now: float) -> bool:
+    return _keeps_reservation(nodes, limit_s, now, state.shadow_c[c], state.spare_c[c])
 
 
 @compiled
-def _jump(state: State, c: int, job: int, now: float) -> None:
-    """Start a job before the first in the queue."""
+def _backfill(state: State, c: int, job: int, now: float) -> None:
+    """Start a job before the first in the queue; one that ends after the shadow time takes spare nodes."""
     if now + state.limit_j[job] > state.shadow_c[c]:
         state.spare_c[c] -= state.nodes_j[job]
     _start(state, c, job, now)
 
 
 @compiled
-def _next_that_may_jump(state: State, c: int, place: int, now: float) -> int:
-    """Return the first place of a queue, from `place` on, whose job may jump; -1 where there is none."""
+def _next_to_backfill(state: State, c: int, place: int, now: float) -> int:
+    """Return the first place of a queue, from `place` on, whose job may be backfilled; -1 where there is none."""
     free, spare, shadow = state.free_c[c], state.spare_c[c], state.shadow_c[c]
     leaves = state.queue_cq.shape[1] // _BLOCK
     at = leaves + place // _BLOCK
@@ -374,7 +381,7 @@ def _next_that_may_jump(state: State, c: int, place: int, now: float) -> int:
             job = state.queue_cq[c, i]
             if job < 0 or state.nodes_j[job] > free:
                 continue
-            if _keeps_promise(state.nodes_j[job], state.limit_j[job], now, shadow, spare):
+            if _keeps_reservation(state.nodes_j[job], state.limit_j[job], now, shadow, spare):
                 return i
         at = _next_leaf(state.shortest_ctk[c], state.fewest_k, at, now, free, shadow, spare)
         if at < 0:
@@ -384,7 +391,7 @@ def _next_that_may_jump(state: State, c: int, place: int, now: float) -> int:
 
 @compiled
 def _next_leaf(shortest_tk: Floats, fewest_k: Ints, at: int, now: float, free: int, shadow: float, spare: int) -> int:
-    """Return the first leaf after a node of the tree that may hold a job that may jump; -1 where there is none."""
+    """Return the first leaf after a node of the tree that may hold a job to backfill; -1 where there is none."""
     leaves = len(shortest_tk) // 2
     while True:
         while at & 1:  # a right child: all up to the end of its parent has been seen
@@ -402,11 +409,12 @@ def _next_leaf(shortest_tk: Floats, fewest_k: Ints, at: int, now: float, free: i
 
 @compiled
 def _may_hold(shortest_k: Floats, fewest_k: Ints, now: float, free: int, shadow: float, spare: int) -> bool:
-    """Tell whether a job that may jump can be below a node of the tree; no says that there is none."""
+    """Tell whether a job to backfill can be below a node of the tree: never wrong where it is False."""
+    # The fewest nodes and the shortest limit of a class may be those of two jobs, so True means only perhaps.
     for k in range(len(fewest_k)):
         if fewest_k[k] > free:
             return False
-        if shortest_k[k] < math.inf and _keeps_promise(fewest_k[k], shortest_k[k], now, shadow, spare):
+        if shortest_k[k] < math.inf and _keeps_reservation(fewest_k[k], shortest_k[k], now, shadow, spare):
             return True
     return False
 
@@ -428,7 +436,7 @@ def _enqueue(state: State, c: int, job: int, now: float) -> None:
     state.queued_at_j[job] = now
     state.foreseen_j[job] = _drained(state, c, state.nodes_j[job], now) - now
     state.queue_cq[c, place] = job
-    _note_limit(state, c, place, state.size_class_j[job])
+    _update_tree(state, c, place, state.size_class_j[job])
     state.tail_c[c] += 1
     state.queued_c[c] += 1
     state.work_c[c] += state.nodes_j[job] * state.expected_j[job]
@@ -439,7 +447,7 @@ def _dequeue(state: State, c: int, place: int, now: float) -> None:
     job = state.queue_cq[c, place]
     _learn_from_wait(state, c, job, now)
     state.queue_cq[c, place] = -1
-    _note_limit(state, c, place, state.size_class_j[job])
+    _update_tree(state, c, place, state.size_class_j[job])
     state.queued_c[c] -= 1
     state.work_c[c] -= state.nodes_j[job] * state.expected_j[job]
     if state.queued_c[c] == 0:
@@ -460,8 +468,8 @@ def _learn_from_wait(state: State, c: int, job: int, now: float) -> None:
 
 
 @compiled
-def _note_limit(state: State, c: int, place: int, k: int) -> None:
-    """Tell the tree that a job of a class has come to a place, or has left it."""
+def _update_tree(state: State, c: int, place: int, k: int) -> None:
+    """Write into the tree that a job of class k has come to a place, or has left it; stop where nothing changes."""
     block = place // _BLOCK
     shortest_s = math.inf
     for i in range(block * _BLOCK, (block + 1) * _BLOCK):

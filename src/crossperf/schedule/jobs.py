@@ -17,13 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossperf.errors import CrossperfError, some_of
 from crossperf.files import whole
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from crossperf.schedule.arrays import Floats, Ints
 
 
 class TraceError(CrossperfError):
@@ -138,14 +135,14 @@ def _parse(text: str, path: Path, number: int) -> _Line:
         raise _malformed(path, number, f"found a submit time of {line.submit_s:g} s, expected 0 or more")
     for what, seconds in (("run", line.run_s), ("requested", line.requested_s)):
         if seconds < 0 and seconds != -1:
-            found = f"found a {what} time of {seconds:g} s"
-            raise _malformed(path, number, f"{found}, expected 0 or more, or -1 for unknown")
+            problem = f"found a {what} time of {seconds:g} s, expected 0 or more, or -1 for unknown"
+            raise _malformed(path, number, problem)
     return line
 
 
 def _malformed(path: Path, number: int, what: str) -> TraceError:
     return TraceError(
-        f"{path}, line {number:,}: {what}. Mend or remove the line: the columns are those of the Standard Workload "
+        f"{path}, line {number:,}: {what}. Fix or remove the line: the columns are those of the Standard Workload "
         "Format, version 2.2.",
         path=str(path),
         line=number,

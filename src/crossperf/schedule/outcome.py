@@ -1,26 +1,69 @@
-"""What became of every job of a simulation, and the figures that sum it up."""
+"""What became of every job of a simulation: its start, its run time, and the metrics over all of them."""
 
 # J jobs, C clusters
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossperf.plain import to_json
+from crossperf.schedule.arrays import Flags, Floats, Ints
 from crossperf.schedule.jobs import Jobs
-from crossperf.schedule.tables import Machines
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from crossperf.schedule.machines import Machines
 
 #: Why a job could go nowhere; `Outcome.why_not` holds indices into this.
 UNPLACEABLE = ("no platform can run it", "larger than every cluster that can run it", "longer than the wall-time limit")
-#: A job's slowdown counts as if it ran for at least so long, as is usual.
+#: The bound of the bounded slowdown: a shorter run counts as one of this length (Feitelson et al., 1997).
 SHORT_S = 10.0
+
+
+@dataclass(frozen=True)
+class JobMetrics:
+    """The usual metrics of a schedule over the jobs that ran; ``None`` where no job ran.
+
+    Turnaround is wait and run together; the bounded slowdown is turnaround over run time.
+    """
+
+    mean_wait_s: float | None
+    median_wait_s: float | None
+    p95_wait_s: float | None
+    mean_turnaround_s: float | None
+    median_turnaround_s: float | None
+    p95_turnaround_s: float | None
+    mean_bounded_slowdown: float | None
+    median_bounded_slowdown: float | None
+    p95_bounded_slowdown: float | None
+    mean_run_s: float | None
+    makespan_s: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class JobCounts:
+    """How many jobs there were of each kind; those of several simulations add up."""
+
+    jobs: int = 0
+    placed: int = 0
+    unplaceable: int = 0
+    limit_violations: int = 0
+    limit_doublings: int = 0
+    killed: int = 0
+    deadlines_missed: int = 0
+
+    def __add__(self, other: JobCounts) -> JobCounts:
+        return JobCounts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True)
+class ClusterUse:
+    """What a cluster did: its nodes, the jobs that ran there, and the share of its node-seconds that they took."""
+
+    nodes: int
+    jobs: int
+    utilisation: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +97,7 @@ class Outcome:
     expected_run_s: Floats
     limit_s: Floats
     doublings: Ints
-    killed: NDArray[np.bool_]
+    killed: Flags
     deadline_s: Floats
     why_not: Ints
     policy: str
@@ -62,7 +105,7 @@ class Outcome:
     seed: int
 
     @property
-    def placed(self) -> NDArray[np.bool_]:
+    def placed(self) -> Flags:
         """Which jobs ran."""
         return self.cluster >= 0
 
@@ -108,65 +151,67 @@ class Outcome:
         sums_c = np.bincount(self.cluster[ran], weights=value_j[ran], minlength=len(self.machines.names))
         return np.asarray(sums_c, np.float64)
 
-    def metrics(self) -> dict[str, float | None]:
-        """Return the figures over the jobs that ran, by name; ``None`` where no job ran."""
-        found: dict[str, float | None] = {}
-        for name, value_j in (
-            ("wait_s", self.wait_s),
-            ("turnaround_s", self.turnaround_s),
-            ("bounded_slowdown", self.bounded_slowdown),
-        ):
-            there = value_j[self.placed]
-            found[f"mean_{name}"] = float(there.mean()) if len(there) else None
-            found[f"median_{name}"] = float(np.median(there)) if len(there) else None
-            found[f"p95_{name}"] = float(np.quantile(there, 0.95)) if len(there) else None
-        found["mean_run_s"] = float(self.run_s[self.placed].mean()) if self.placed.any() else None
-        return found | {"makespan_s": self.makespan_s, "cost": self.cost}
+    def metrics(self) -> JobMetrics:
+        """Return the metrics over the jobs that ran."""
+        return JobMetrics(
+            *self._summary(self.wait_s),
+            *self._summary(self.turnaround_s),
+            *self._summary(self.bounded_slowdown),
+            self._summary(self.run_s)[0],
+            self.makespan_s,
+            self.cost,
+        )
 
-    def counts(self) -> dict[str, int]:
+    def _summary(self, value_j: Floats) -> tuple[float | None, float | None, float | None]:
+        """Return mean, median and 95th percentile over the jobs that ran."""
+        ran_j = value_j[self.placed]
+        if not len(ran_j):
+            return None, None, None
+        return float(ran_j.mean()), float(np.median(ran_j)), float(np.quantile(ran_j, 0.95))
+
+    def counts(self) -> JobCounts:
         """Return how many jobs there were of each kind."""
-        return {
-            "jobs": len(self.jobs),
-            "placed": int(self.placed.sum()),
-            "unplaceable": int((~self.placed).sum()),
-            "limit_violations": int(((self.doublings > 0) | self.killed).sum()),
-            "limit_doublings": int(self.doublings.sum()),
-            "killed": int(self.killed.sum()),
-            "deadlines_missed": int((self.end_s[self.placed] > self.deadline_s[self.placed]).sum()),
-        }
+        late = self.end_s[self.placed] > self.deadline_s[self.placed]
+        violated = (self.doublings > 0) | self.killed
+        sums = (self.placed, ~self.placed, violated, self.doublings, self.killed, late)
+        return JobCounts(len(self.jobs), *(int(kind.sum()) for kind in sums))
 
     def unplaceable(self) -> dict[str, int]:
         """Return how many jobs could go nowhere, by reason."""
         counts = {reason: int((self.why_not == i).sum()) for i, reason in enumerate(UNPLACEABLE)}
         return {reason: count for reason, count in counts.items() if count}
 
-    def clusters(self) -> dict[str, dict[str, float]]:
-        """Return nodes, jobs and utilisation of each cluster, by name."""
+    def clusters(self) -> dict[str, ClusterUse]:
+        """Return what each cluster did, by name."""
         jobs_c = np.bincount(self.cluster[self.placed], minlength=len(self.machines.names))
-        rows = zip(self.machines.names, self.machines.nodes, jobs_c.tolist(), self.utilisation.tolist(), strict=True)
-        return {name: {"nodes": nodes, "jobs": jobs, "utilisation": share} for name, nodes, jobs, share in rows}
+        uses = map(ClusterUse, self.machines.nodes, jobs_c.tolist(), self.utilisation.tolist())
+        return dict(zip(self.machines.names, uses, strict=True))
 
     def to_json(self, *, with_jobs: bool = True) -> dict[str, Any]:
-        """Return all of it as JSON's own types: the figures, and the fate of each job unless told otherwise."""
+        """Return all of it as JSON's own types: the metrics, and what became of each job unless that is left out."""
         facts: dict[str, Any] = {
             "policy": self.policy,
             "predictor": self.predictor,
             "seed": self.seed,
-            "counts": self.counts(),
+            "counts": to_json(self.counts()),
             "unplaceable": self.unplaceable(),
             "left_out_of_trace": dict(self.jobs.left_out),
-            "metrics": self.metrics(),
-            "clusters": self.clusters(),
+            "metrics": to_json(self.metrics()),
+            "clusters": to_json(self.clusters()),
         }
-        return facts | {"jobs": self._fates()} if with_jobs else facts
+        return facts | {"jobs": to_json(self._columns())} if with_jobs else facts
 
-    def _fates(self) -> dict[str, list[Any]]:
-        """Return the fate of the jobs by column, ``None`` where a job could go nowhere."""
-        found: dict[str, list[Any]] = {"submit_s": self.jobs.submit_s.tolist(), "nodes": self.jobs.nodes.tolist()}
-        found["platform"] = [None if mode < 0 else self.modes[mode] for mode in self.mode.tolist()]
-        for name in ("start_s", "run_s", "expected_run_s", "limit_s"):
-            values = getattr(self, name).tolist()
-            found[name] = [None if math.isnan(value) else value for value in values]
-        found["limit_doublings"], found["killed"] = self.doublings.tolist(), self.killed.tolist()
-        found["why_not"] = [None if reason < 0 else UNPLACEABLE[reason] for reason in self.why_not.tolist()]
-        return found
+    def _columns(self) -> dict[str, Any]:
+        """Return what became of the jobs by column, null where a job could go nowhere."""
+        return {
+            "submit_s": self.jobs.submit_s,
+            "nodes": self.jobs.nodes,
+            "platform": [None if mode < 0 else self.modes[mode] for mode in self.mode],
+            "start_s": self.start_s,
+            "run_s": self.run_s,
+            "expected_run_s": self.expected_run_s,
+            "limit_s": self.limit_s,
+            "limit_doublings": self.doublings,
+            "killed": self.killed,
+            "why_not": [None if reason < 0 else UNPLACEABLE[reason] for reason in self.why_not],
+        }

@@ -18,19 +18,15 @@ Then ``--policy mine.py:emptiest`` on the command line, or ``make("emptiest")`` 
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.errors import SettingsError, did_you_mean, some_of
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from crossperf import plugins
+from crossperf.errors import SettingsError
+from crossperf.schedule.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,55 +52,27 @@ class Ask:
     deadline_s: float | None = None
 
 
-class Options(Protocol):
-    """Where a job could go: one entry per placement that can take it, in arrays of the same length."""
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where a job could go: one entry per placement that can take it, in arrays of the same length.
 
-    @property
-    def platforms(self) -> Sequence[str]:
-        """Names of the placements: a cluster's mode, a partition."""
+    Parameters
+    ----------
+    platforms
+        Names of the placements: a cluster's mode, a partition.
+    clusters
+        Which nodes and queue each placement takes: placements of one cluster share both.
+    run_s, low_s, high_s
+        The predicted run time there, and its 80 % interval; all three are equal where no interval is known.
+    nodes, free_nodes, queued
+        Nodes in all, nodes that are free now, and jobs that wait there now.
+    price_per_node_hour
+        The price; 0 where none is known.
+    waits
+        What computes the predicted waits; policies ask for them with `wait_s`.
 
-    @property
-    def clusters(self) -> Sequence[str]:
-        """Which nodes and queue each placement takes: placements of one cluster share both."""
-
-    @property
-    def run_s(self) -> Floats:
-        """The predicted run time there."""
-
-    @property
-    def low_s(self) -> Floats:
-        """The lower end of the range of the run time that holds in 80 % of the cases; `run_s` where none is known."""
-
-    @property
-    def high_s(self) -> Floats:
-        """The upper end of that range."""
-
-    @property
-    def nodes(self) -> Counts:
-        """Nodes in all."""
-
-    @property
-    def free_nodes(self) -> Counts:
-        """Nodes that are free now."""
-
-    @property
-    def queued(self) -> Counts:
-        """Jobs that wait there now."""
-
-    @property
-    def price_per_node_hour(self) -> Floats:
-        """The price; 0 where none is known."""
-
-    def wait_s(self) -> Floats:
-        """Return the predicted wait in each queue; computed when asked for, since it costs."""
-
-
-@dataclass(frozen=True)
-class Choices:
-    """Options from plain lists, for use outside the simulator; what is left out is taken as unknown.
-
-    >>> choices = Choices.of(["cpu", "gpu"], run_s=[100.0, 10.0], nodes=[64, 4], wait_s=[0.0, 200.0])
-    >>> turnaround(Ask(1, 600.0), choices, np.random.default_rng(0))
+    >>> options = Options.of(["cpu", "gpu"], run_s=[100.0, 10.0], nodes=[64, 4], wait_s=[0.0, 200.0])
+    >>> turnaround(Ask(1, 600.0), options, np.random.default_rng(0))
     0
     """
 
@@ -113,11 +81,11 @@ class Choices:
     run_s: Floats
     low_s: Floats
     high_s: Floats
-    nodes: Counts
-    free_nodes: Counts
-    queued: Counts
+    nodes: Ints
+    free_nodes: Ints
+    queued: Ints
     price_per_node_hour: Floats
-    waits: Floats | Callable[[], Floats]
+    waits: Callable[[], Floats]
 
     @classmethod
     def of(
@@ -133,8 +101,8 @@ class Choices:
         queued: Sequence[int] | None = None,
         price_per_node_hour: Sequence[float] | None = None,
         wait_s: Sequence[float] | Callable[[], Floats] | None = None,
-    ) -> Choices:
-        """Return options from lists of the same length.
+    ) -> Options:
+        """Return options from lists of the same length; what is left out is taken as unknown.
 
         Parameters
         ----------
@@ -154,12 +122,12 @@ class Choices:
             np.asarray(nodes if free_nodes is None else free_nodes, np.int64),
             np.asarray(nothing if queued is None else queued, np.int64),
             np.asarray(price_per_node_hour or nothing, np.float64),
-            wait_s if callable(wait_s) else np.asarray(nothing if wait_s is None else wait_s, np.float64),
+            wait_s if callable(wait_s) else lambda: np.asarray(nothing if wait_s is None else wait_s, np.float64),
         )
 
     def wait_s(self) -> Floats:
-        """Return the predicted waits, asking for them where they are a function."""
-        return self.waits() if callable(self.waits) else self.waits
+        """Return the predicted wait in each queue, in seconds; computed when asked for, since it costs."""
+        return self.waits()
 
 
 Policy = Callable[[Ask, Options, np.random.Generator], int]
@@ -169,7 +137,19 @@ _P = TypeVar("_P", bound=Policy)
 
 
 def policy(name: str) -> Callable[[_P], _P]:
-    """Register a function as the policy `name`."""
+    """Register a function as the policy `name`, and return it.
+
+    Parameters
+    ----------
+    name
+        What `make`, `simulate` and ``--policy`` call it.
+
+    >>> @policy("first")
+    ... def first(ask, options, rng):
+    ...     return 0
+    >>> POLICIES.pop("first")() is first
+    True
+    """
 
     def register(function: _P) -> _P:
         POLICIES[name] = lambda: function
@@ -179,37 +159,30 @@ def policy(name: str) -> Callable[[_P], _P]:
 
 
 def make(name: str) -> Policy:
-    """Return a policy by name, or from ``FILE.py:FUNCTION``."""
+    """Return a policy by its name, from ``FILE.py:FUNCTION``, or from an installed entry point.
+
+    Parameters
+    ----------
+    name
+        A name of `POLICIES`, a function of a file, or an entry point of the group ``crossperf.policies``.
+
+    >>> make("fastest")(Ask(1, 60.0), Options.of(["cpu", "gpu"], run_s=[9.0, 2.0], nodes=[1, 1]), None)
+    1
+    """
     if name in POLICIES:
         return POLICIES[name]()
-    if ".py:" in name:
-        return _from_file(name)
-    raise SettingsError(
-        f"--policy: found {name!r}{did_you_mean(name, POLICIES)}, expected FILE.py:FUNCTION or one of "
-        f"{some_of(POLICIES, 20)}."
-    )
-
-
-def _from_file(name: str) -> Policy:
-    path, _, function = name.rpartition(":")
-    if not Path(path).is_file():
-        raise SettingsError(f"--policy: {path}: no such file, expected FILE.py:FUNCTION. Check the path.")
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    module = importlib.util.module_from_spec(spec) if spec else None
-    if spec and spec.loader and module:
-        try:
-            spec.loader.exec_module(module)
-        except Exception as error:  # it is the user's own, and may raise anything
-            raise SettingsError(f"--policy: {path} cannot be loaded ({type(error).__name__}: {error}).") from error
-    found: Policy | None = getattr(module, function, None)
-    if not callable(found):
-        raise SettingsError(f"--policy: {path} has no function {function!r}, expected one of (ask, options, rng).")
-    return found
+    loaded = plugins.load(name, "policy", known=POLICIES)
+    if not callable(loaded):
+        raise SettingsError(
+            f"policy: {name} is no function, expected one of (ask, options, rng) that returns an index.",
+            argument="policy",
+        )
+    return cast(Policy, loaded)
 
 
 @policy("random")
 def random(ask: Ask, options: Options, rng: np.random.Generator) -> int:
-    """Any cluster, all alike; there the mode predicted fastest."""
+    """Any cluster, all with the same chance; there the mode predicted fastest."""
     clusters = list(dict.fromkeys(options.clusters))
     return _fastest_on(clusters[int(rng.integers(len(clusters)))], options)
 
@@ -286,7 +259,7 @@ def considerate(ask: Ask, options: Options, rng: np.random.Generator) -> int:
     A job of n nodes that runs for r seconds on a cluster of N nodes keeps each job behind it waiting for about r n / N
     longer, and the longer the queue is now, the more will stand behind it. So where the queue is long a job stays only
     if it gains much there, and a scarce machine is left to those that do. The expected run time is the mean of the
-    lognormal that the predicted range describes, so that of two equal predictions the surer one wins.
+    lognormal that the predicted interval describes, so that of two equal predictions the surer one wins.
     """
     expected_m = expected_run_s(options)
     behind_m = _BEHIND * (options.queued + 1)
@@ -297,14 +270,16 @@ def considerate(ask: Ask, options: Options, rng: np.random.Generator) -> int:
 #: Jobs that will stand behind one for each that stands before it, itself included. Of 1, 2 and 4 the best on jobs drawn
 #: with seeds from 1000 on; benchmarks use others.
 _BEHIND = 2.0
-#: The range is that of 80 %: so many standard deviations between its ends, on a log scale.
+#: Standard deviations between the ends of an 80 % interval, on a log scale.
 RANGE_SIGMAS = 2 * 1.2815515655446004
 
 
 def expected_run_s(options: Options) -> Floats:
-    """Return the mean run time where the range is that of a lognormal around the prediction.
+    """Return the mean run time where the interval is that of a lognormal around the prediction.
 
-    >>> expected_run_s(Choices.of(["sure", "unsure"], run_s=[10, 10], nodes=[1, 1], low_s=[10, 2.5], high_s=[10, 40]))
+    The mean of a lognormal with median m and log standard deviation s is m exp(s²/2).
+
+    >>> expected_run_s(Options.of(["sure", "unsure"], run_s=[10, 10], nodes=[1, 1], low_s=[10, 2.5], high_s=[10, 40]))
     array([10.        , 17.9...])
     """
     sigma_m = np.log(options.high_s / options.low_s) / RANGE_SIGMAS

@@ -1,4 +1,4 @@
-"""Jobs arrive over time, a policy places each from predictions, and the truth decides how long it runs."""
+"""The simulator: jobs arrive over time, a policy places each from predictions, the truth decides how long it runs."""
 
 # J jobs, W workloads, M modes, C clusters
 
@@ -6,23 +6,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossperf.errors import SettingsError
 from crossperf.schedule import engine, policies
+from crossperf.schedule.arrays import Flags, Floats, Ints
 from crossperf.schedule.jobs import Jobs
+from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import Outcome
-from crossperf.schedule.policies import Ask, Policy
+from crossperf.schedule.policies import Ask, Options, Policy
 from crossperf.schedule.synthetic import homes_of, workloads_of
-from crossperf.schedule.tables import Machines, RelativeTimes, TableError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from crossperf.schedule.times import RelativeTimes, ScheduleTableError
 
 #: What happens to a job whose limit, scaled by the prediction, is shorter than it runs.
 LIMITS = ("double", "strict")
@@ -52,11 +49,15 @@ class Rules:
 
     def __post_init__(self) -> None:
         if self.limits not in LIMITS:
-            raise SettingsError(f"--limits: found {self.limits!r}, expected {' or '.join(LIMITS)}.")
+            raise SettingsError(f"limits: found {self.limits!r}, expected {' or '.join(LIMITS)}.", argument="limits")
         if self.wall_limit_s is not None and not self.wall_limit_s > 0:
-            raise SettingsError(f"--wall-limit: found {self.wall_limit_s:g}, expected seconds above 0.")
+            raise SettingsError(
+                f"wall_limit_s: found {self.wall_limit_s:g}, expected seconds above 0.", argument="wall_limit_s"
+            )
         if self.deadline is not None and not self.deadline > 0:
-            raise SettingsError(f"--deadline: found {self.deadline:g}, expected a factor above 0, such as 4.")
+            raise SettingsError(
+                f"deadline: found {self.deadline:g}, expected a factor above 0, such as 4.", argument="deadline"
+            )
 
 
 class _Places(NamedTuple):
@@ -73,89 +74,40 @@ class _Places(NamedTuple):
     low_m: Floats
     high_m: Floats
 
-    def where(self, keep_m: NDArray[np.bool_]) -> _Places:
+    def where(self, keep_m: Flags) -> _Places:
         """Return the places that are marked."""
         kept = np.flatnonzero(keep_m)
-        return _Places(
-            tuple(self.platforms[m] for m in kept),
-            tuple(self.clusters[m] for m in kept),
-            self.mode_m[kept],
-            self.cluster_m[kept],
-            self.nodes_m[kept],
-            self.price_m[kept],
-            self.true_m[kept],
-            self.relative_m[kept],
-            self.low_m[kept],
-            self.high_m[kept],
+        return _Places._make(
+            tuple(column[m] for m in kept) if isinstance(column, tuple) else column[kept] for column in self
         )
 
+    def options(self, state: engine.State, ask: Ask, run_s: float, now: float, backfill: bool) -> Options:
+        """Return what a policy may know of the places when a job arrives."""
 
-class _Options:
-    """What a policy may know of the places at the time of an arrival; see `policies.Options`."""
+        def waits() -> Floats:
+            wait_m = np.empty(len(self.platforms))
+            limit_m = ask.requested_s * self.relative_m
+            engine.predict_waits(state, self.cluster_m, limit_m, ask.nodes, now, backfill, wait_m)
+            return wait_m
 
-    __slots__ = ("_ask", "_backfill", "_now", "_places", "_run_s", "_state")
-
-    def __init__(
-        self, places: _Places, state: engine.State, now: float, ask: Ask, run_s: float, backfill: bool
-    ) -> None:
-        self._places, self._state, self._now = places, state, now
-        self._ask, self._run_s, self._backfill = ask, run_s, backfill
-
-    @property
-    def platforms(self) -> Sequence[str]:
-        return self._places.platforms
-
-    @property
-    def clusters(self) -> Sequence[str]:
-        return self._places.clusters
-
-    @property
-    def run_s(self) -> Floats:
-        return self._run_s * self._places.relative_m
-
-    @property
-    def low_s(self) -> Floats:
-        return self._run_s * self._places.low_m
-
-    @property
-    def high_s(self) -> Floats:
-        return self._run_s * self._places.high_m
-
-    @property
-    def nodes(self) -> Ints:
-        return self._places.nodes_m
-
-    @property
-    def free_nodes(self) -> Ints:
-        return self._state.free_c[self._places.cluster_m]
-
-    @property
-    def queued(self) -> Ints:
-        return self._state.queued_c[self._places.cluster_m]
-
-    @property
-    def price_per_node_hour(self) -> Floats:
-        return self._places.price_m
-
-    def wait_s(self) -> Floats:
-        wait_m = np.empty(len(self._places.platforms))
-        limit_m = self._ask.requested_s * self._places.relative_m
-        engine.predict_waits(
-            self._state, self._places.cluster_m, limit_m, self._ask.nodes, self._now, self._backfill, wait_m
+        return Options(
+            self.platforms,
+            self.clusters,
+            run_s * self.relative_m,
+            run_s * self.low_m,
+            run_s * self.high_m,
+            self.nodes_m,
+            state.free_c[self.cluster_m],
+            state.queued_c[self.cluster_m],
+            self.price_m,
+            waits,
         )
-        return wait_m
 
 
 class _Atlas:
     """Finds where a job can go: what runs its workload, is large enough, and ends within the wall-time limit."""
 
-    def __init__(
-        self,
-        machines: Machines,
-        truth: RelativeTimes,
-        predictions: RelativeTimes,
-        rules: Rules,
-    ) -> None:
+    def __init__(self, machines: Machines, truth: RelativeTimes, predictions: RelativeTimes, rules: Rules) -> None:
         cluster_m = machines.clusters_of(truth.modes, truth.name)
         self._machines, self._truth, self._predictions = machines, truth, predictions
         self._mode_m = np.flatnonzero(cluster_m >= 0)
@@ -172,15 +124,15 @@ class _Atlas:
     def places(self, workload: int, nodes: int, run_s: float) -> _Places | int:
         """Return where a job can go, or the number of the reason in `outcome.UNPLACEABLE`."""
         key = (workload, bisect_left(self._levels, nodes))
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._look_up(workload, nodes)
-        if isinstance(found, int) or self._wall_limit_s is None:
-            return found
+        places = self._known.get(key)
+        if places is None:
+            places = self._known[key] = self._look_up(workload, nodes)
+        if isinstance(places, int) or self._wall_limit_s is None:
+            return places
         # The users are taken to know what a job cannot do in time; with strict limits it is the prediction that tells.
-        relative_m = found.relative_m if self._strict else found.true_m
+        relative_m = places.relative_m if self._strict else places.true_m
         short_m = run_s * relative_m <= self._wall_limit_s
-        return found if short_m.all() else found.where(short_m) if short_m.any() else 2
+        return places if short_m.all() else places.where(short_m) if short_m.any() else 2
 
     def _look_up(self, workload: int, nodes: int) -> _Places | int:
         mode_m, cluster_m = self._mode_m, self._cluster_m
@@ -217,13 +169,38 @@ def simulate(
     rules: Rules | None = None,
     seed: int = 0,
 ) -> Outcome:
-    """Return what becomes of every job.
+    """Simulate the clusters and return what became of every job.
 
-    `truth` and `predictions` have the same workloads and modes (`tables.aligned` sees to that). The seed decides
-    which workload each job is, where its user would run it, and what a policy draws.
+    Parameters
+    ----------
+    jobs
+        Jobs in order of arrival: drawn (`synthetic.draw`) or from a trace (`jobs.read_swf`).
+    truth, predictions
+        Relative times of the same workloads in the same modes (`times.aligned` sees to that): what decides how long a
+        job runs, and what the policy sees.
+    policy
+        A name or ``FILE.py:FUNCTION`` for `policies.make`, or a function of (ask, options, rng).
+    rules
+        Limits, backfilling and deadlines; ``None`` takes the defaults of `Rules`.
+    seed
+        Decides which workload each job is, where its user would run it, and what a policy draws.
+
+    Returns
+    -------
+    Outcome
+        Arrays over the jobs, and metrics and counts over all of them.
+
+    >>> from crossperf.schedule.synthetic import draw
+    >>> machines = Machines.of({"cpu": 64, "gpu": 8})
+    >>> truth = RelativeTimes.of([("lu", "n=64")], ["cpu", "gpu"], np.array([[1.0, 0.25]]))
+    >>> outcome = simulate(draw(100, machines, truth), machines, truth, truth, "turnaround")
+    >>> outcome.counts().placed, outcome.metrics().mean_turnaround_s >= outcome.metrics().mean_run_s
+    (100, True)
     """
     if (truth.workloads, truth.modes) != (predictions.workloads, predictions.modes):
-        raise TableError(f"{predictions.name}: found other workloads or modes than in {truth.name}; align them first.")
+        raise ScheduleTableError(
+            f"{predictions.name}: found other workloads or modes than in {truth.name}; align them first."
+        )
     return _Simulation(jobs, machines, truth, predictions, policy, rules or Rules(), seed).run()
 
 
@@ -275,11 +252,10 @@ class _Simulation:
             app, input_ = self._truth.workloads[workload]
             deadline_s = self._rules.deadline and self._rules.deadline * requested_s
             ask = Ask(nodes, requested_s, app, input_, str(user), self._machines.names[home], deadline_s)
-            m = self._choose(ask, _Options(places, self._state, now, ask, run_s, backfill), rng)
+            m = self._choose(ask, places.options(self._state, ask, run_s, now, backfill), rng)
             if not (isinstance(m, int | np.integer) and 0 <= m < len(places.platforms)):
-                raise SettingsError(
-                    f"--policy: {self._policy} answered {m}, expected an index below {len(places.platforms)}."
-                )
+                expected = f"an index below {len(places.platforms)}"
+                raise SettingsError(f"policy: {self._policy} answered {m}, expected {expected}.", argument="policy")
             self._place(job, places, m, run_s, requested_s)
             if not engine.submit(self._state, places.cluster_m[m], job, now, backfill):
                 self._state = engine.tidied(self._state)

@@ -9,14 +9,12 @@ run times spread over four orders of magnitude, and users ask for a round limit 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossperf.errors import SettingsError
+from crossperf.schedule.arrays import Floats, Ints
 from crossperf.schedule.jobs import Jobs
-from crossperf.schedule.tables import Machines, RelativeTimes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from crossperf.schedule.machines import Machines
+from crossperf.schedule.times import RelativeTimes
 
 #: The longest time that a user may ask for on the reference platform: 12 hours, as in the authors' study.
 LONGEST_S = 43_200.0
@@ -36,26 +34,29 @@ _USERS = 64
 _PROGRAMS = 48
 
 
-def draw(
-    n_jobs: int,
-    machines: Machines,
-    truth: RelativeTimes,
-    *,
-    utilisation: float = 0.9,
-    seed: int = 0,
-) -> Jobs:
+def draw(n_jobs: int, machines: Machines, truth: RelativeTimes, *, utilisation: float = 0.9, seed: int = 0) -> Jobs:
     """Return jobs that arrive over as long as it takes for the load to be `utilisation`.
 
     Parameters
     ----------
+    machines, truth
+        What the load is reckoned from: the nodes, and the mean relative time of a workload on them.
     utilisation
         Share of all nodes that would be busy if each job ran anywhere, on clusters in proportion to their nodes. A good
         placement needs less; above 1 the queues grow for as long as jobs arrive.
+
+    >>> truth = RelativeTimes.of([("lu", "n=64")], ["cpu"], np.array([[1.0]]))
+    >>> jobs = draw(3, Machines.of({"cpu": 8}), truth, seed=1)
+    >>> len(jobs), bool((jobs.requested_s >= jobs.run_s).all())
+    (3, True)
     """
     if n_jobs < 1:
-        raise SettingsError(f"--jobs: found {n_jobs}, expected 1 or more.")
+        raise SettingsError(f"n_jobs: found {n_jobs}, expected 1 or more.", argument="n_jobs")
     if not 0.0 < utilisation <= 10.0:
-        raise SettingsError(f"--utilisation: found {utilisation:g}, expected a share above 0, such as 0.9.")
+        raise SettingsError(
+            f"utilisation: found {utilisation:g}, expected a share above 0 and up to 10, such as 0.9.",
+            argument="utilisation",
+        )
     rng = np.random.default_rng([seed, 0])
     nodes = _sizes(rng, n_jobs, max(machines.nodes))
     run_s = np.round(np.exp(rng.normal(np.log(_MEDIAN_S), _SIGMA, n_jobs)).clip(_SHORTEST_S, LONGEST_S))
@@ -113,7 +114,7 @@ def _mean_relative_time(truth: RelativeTimes, machines: Machines) -> float:
 
 
 def workloads_of(jobs: Jobs, truth: RelativeTimes, seed: int = 0) -> Ints:
-    """Return a workload for each job: an application, all alike, then one of its inputs.
+    """Return a workload for each job: an application, all with the same chance, then one of its inputs.
 
     Jobs of one executable are of one application where the trace tells them apart.
     """

@@ -8,24 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.schedule.slurm import setup
+from crossperf.schedule import policies
+from crossperf.schedule.slurm import ranking, setup
+from crossperf.schedule.slurm.ranking import LiveQueues
 from crossperf.schedule.slurm.site import Site
-from crossperf.schedule.slurm.table import Choice, Facts, Row, Table
+from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable
+from crossperf.schedule.slurm.workloads import WorkloadTimes
 from tests.collect.real import need
 from tests.schedule.slurm.cluster import PROGRAMS, Cluster, free_ports
 
 SITE = Site.of("cpu=epyc-2,big=genoa,gpu=h200")
 FACTS = (
-    Facts("cpu", "epyc-2", 2, 2, 4000, ("cascade", "x86"), {}),
-    Facts("big", "genoa", 1, 2, 16000, ("genoa", "x86"), {}),
-    Facts("gpu", "h200", 1, 2, 8000, ("gpu",), {"gpu": 2, "gpu:fake": 2}),
+    PartitionFacts("cpu", "epyc-2", 2, 2, 4000, ("cascade", "x86"), {}),
+    PartitionFacts("big", "genoa", 1, 2, 16000, ("genoa", "x86"), {}),
+    PartitionFacts("gpu", "h200", 1, 2, 8000, ("gpu",), {"gpu": 2, "gpu:fake": 2}),
 )
 
 
-def row(*order: str, seconds: float | None = 600.0, runs: int = 0) -> Row:
+def table_of(
+    known: dict[Key, WorkloadTimes], policy: str = "fastest", live: LiveQueues | None = None
+) -> PlacementTable:
+    return ranking.table(known, SITE, FACTS, policies.make(policy), policy, live=live)[0]
+
+
+def order(table: PlacementTable, key: Key) -> list[str]:
+    return [choice.partition for choice in table.rows[key].choices]
+
+
+def row(*order: str, seconds: float | None = 600.0, runs: int = 0) -> KeyRow:
     """Return a row with these partitions, best first: each takes half as long as the next."""
     relative = {name: 0.5 ** (order.index("cpu") - place) for place, name in enumerate(order)}
-    return Row(tuple(Choice(name, t, 0.8 * t, 1.25 * t, runs) for name, t in relative.items()), seconds)
+    return KeyRow(tuple(PartitionChoice(name, t, 0.8 * t, 1.25 * t, runs) for name, t in relative.items()), seconds)
 
 
 #: What the tests know: where each key should run.
@@ -38,7 +51,7 @@ ROWS = {
     ("solve", "", "nodes-2"): row("cpu", "big", seconds=None),
     ("solve", "", ""): row("gpu", "big", "cpu", seconds=None),
 }
-TABLE = Table("cpu", "fastest", FACTS, ROWS)
+TABLE = PlacementTable("cpu", "fastest", FACTS, ROWS)
 
 
 def spoiled() -> dict[str, bytes | None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crossperf.schedule.slurm import setup, table
-from crossperf.schedule.slurm.table import Choice, Row
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice
 from tests.cli.test_cli import Crossperf, assert_one_sentence, crossperf
 from tests.schedule.slurm.cluster import Cluster, until
 from tests.schedule.slurm.conftest import TABLE
@@ -110,7 +110,7 @@ def test_limits_are_scaled_where_that_is_asked_for(bare: Cluster) -> None:
 
 
 def test_a_scaled_limit_is_no_longer_than_the_partition_grants(bare: Cluster) -> None:
-    unsure = Row((Choice("big", 0.5, 0.1, 3.0), Choice("cpu", 1.0, 1.0, 1.0)), 60.0)
+    unsure = KeyRow((PartitionChoice("big", 0.5, 0.1, 3.0), PartitionChoice("cpu", 1.0, 1.0, 1.0)), 60.0)
     replace(TABLE, rows={("lmp", "", ""): unsure}).write(bare.etc / "advice.table")
     asked = ("--policy", "fastest", "--scale-limits", "--dry-run", "--", "sbatch", "-Jlmp", "-t1200", "--wrap=true")
     assert own(bare, *asked).stdout == "sbatch --partition=big -Jlmp -t1200 --wrap=true --time=1440\n"

@@ -11,6 +11,7 @@ import pytest
 from crossperf.runs import jsonl
 from crossperf.schedule.slurm import history, setup
 from crossperf.schedule.slurm.history import HistoryError, sacct_lines
+from crossperf.schedule.slurm.learn import learn, run_of
 from tests.cli.test_cli import Crossperf, assert_one_sentence, crossperf
 from tests.collect.real import need
 from tests.schedule.slurm.cluster import ACCOUNTING, PROGRAMS, Cluster, until
@@ -32,7 +33,7 @@ RECORDED = {
 }
 
 
-def facts(jobs: list[history.Job]) -> dict[str, tuple[str, str, str, float, int]]:
+def facts(jobs: list[history.FinishedJob]) -> dict[str, tuple[str, str, str, float, int]]:
     return {job.number: (job.name, job.partition, job.state, job.seconds, job.nodes) for job in jobs}
 
 
@@ -43,9 +44,7 @@ def test_sacct_and_jobcomp_tell_the_same_of_the_same_jobs() -> None:
     assert facts(sacct.jobs) == RECORDED
     # sacct leaves out a job that was cancelled before it started; its line in the other file has no nodes.
     assert facts(jobcomp.jobs) == RECORDED | {"6": ("held", "cpu", "CANCELLED", 0.0, 0)}
-    ids = [
-        {history.run_of(job, "p").run_id for job in jobs if job.number != "6"} for jobs in (sacct.jobs, jobcomp.jobs)
-    ]
+    ids = [{run_of(job, "p").run_id for job in jobs if job.number != "6"} for jobs in (sacct.jobs, jobcomp.jobs)]
     assert ids[0] == ids[1]
 
 
@@ -91,7 +90,7 @@ def test_jobcomp_of_versions_without_group_tres_and_cluster_is_read(tmp_path: Pa
     (tmp_path / "log").write_text(line)
     (job,) = history.from_jobcomp(tmp_path / "log").jobs
     assert (job.cluster, job.user, job.name, job.state, job.seconds) == ("", "ann", "old code", "TIMEOUT", 3600.0)
-    assert history.run_of(job, "p", "old").run_id == "old:77:2016-07-01T10:00:00"
+    assert run_of(job, "p", "old").run_id == "old:77:2016-07-01T10:00:00"
 
 
 def test_jobs_become_runs_with_their_platform_user_and_fate(crossperf: Crossperf) -> None:
@@ -128,7 +127,7 @@ def test_a_partition_without_a_platform_is_left_out_and_counted(crossperf: Cross
 
 def test_jobs_that_go_on_are_left_for_later(tmp_path: Path) -> None:
     text = (DATA / "sacct-22.05.txt").read_text().replace("FAILED", "RUNNING")
-    result = history.learn(sacct_lines(text, "x").jobs, SITE, tmp_path / "r.jsonl")
+    result = learn(sacct_lines(text, "x").jobs, SITE, tmp_path / "r.jsonl")
     assert (result.added, result.left_out["had not ended yet"]) == (5, 1)
 
 

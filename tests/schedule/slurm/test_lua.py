@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crossperf.schedule.slurm import names, setup
-from crossperf.schedule.slurm.table import Choice, Row, Table, checksum
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PlacementTable, checksum
 from tests.schedule.slurm.conftest import SITE, TABLE, install, spoiled
 from tests.schedule.slurm.lua import LUAS, NAMED, PARTS, PLACE, place, run
 
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(folder: Path, table: Table) -> None:
+def write(folder: Path, table: PlacementTable) -> None:
     table.write(folder / setup.TABLE)
 
 
@@ -158,7 +158,7 @@ def test_limits_are_scaled_to_the_top_of_the_range_only_where_the_site_asks_for_
     setup.write(folder, setup.files(folder, SITE, scale_limits=True), overwrite=True)
     # 100 minutes, 0.25 times as long, 1.25 times that at the top of the range: 31.25, and no shorter than that.
     assert [one["time_limit"] for one in place(lua, folder, *jobs)] == [32, 1, 100, NOTHING]
-    slower = Row((Choice("big", 30.0, 25.0, 40.0), Choice("cpu", 1.0, 1.0, 1.0)))
+    slower = KeyRow((PartitionChoice("big", 30.0, 25.0, 40.0), PartitionChoice("cpu", 1.0, 1.0, 1.0)))
     write(folder, replace(TABLE, rows={("lmp", "", ""): slower}))
     assert place(lua, folder, jobs[0])[0]["time_limit"] == 1440, "not beyond what the partition allows"
 
@@ -242,7 +242,10 @@ def test_every_key_of_a_large_table_is_found_and_none_besides(lua: str, folder: 
     assert len({checksum(f"{name}\t\t".encode()) for name in twins}) == 1
     apps = [*twins, *(f"app{number}{'y' * (number % 97)}" for number in range(3_000))]
     best = {app: ("big", "gpu")[number % 2] for number, app in enumerate(apps)}
-    rows = {(app, "", ""): Row((Choice(name, 0.5, 0.5, 0.5), Choice("cpu", 1, 1, 1))) for app, name in best.items()}
+    rows = {
+        (app, "", ""): KeyRow((PartitionChoice(name, 0.5, 0.5, 0.5), PartitionChoice("cpu", 1, 1, 1)))
+        for app, name in best.items()
+    }
     write(folder, replace(TABLE, rows=rows))
     some = [*twins, *apps[2::7], apps[-1]]
     done = place(lua, folder, *(JOB | {"name": app} for app in some))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crossperf.schedule.slurm import setup, table
 from crossperf.schedule.slurm.names import Named
-from crossperf.schedule.slurm.table import Choice, Row, TableError
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, SlurmTableError
 from tests.schedule.slurm.conftest import TABLE
 
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -28,14 +28,16 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
     st.dictionaries(
         st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT),
         st.builds(
-            Row,
-            st.lists(st.builds(Choice, ANY_TEXT, TIMES, TIMES, TIMES, st.integers(0, 9)), min_size=1).map(tuple),
+            KeyRow,
+            st.lists(st.builds(PartitionChoice, ANY_TEXT, TIMES, TIMES, TIMES, st.integers(0, 9)), min_size=1).map(
+                tuple
+            ),
             TIMES,
         ),
         max_size=5,
     )
 )
-def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, rows: dict[table.Key, Row]) -> None:
+def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, rows: dict[table.Key, KeyRow]) -> None:
     path = tmp_path_factory.mktemp("table") / "t"
     replace(TABLE, rows=rows).write(path)
     assert table.read(path).rows == rows
@@ -46,7 +48,7 @@ def test_any_byte_that_changes_is_noticed(tmp_path: Path) -> None:
     for place in range(0, len(data), 7):
         spoiled = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
         (tmp_path / "t").write_bytes(spoiled)
-        with pytest.raises(TableError):
+        with pytest.raises(SlurmTableError):
             table.read(tmp_path / "t")
 
 
@@ -54,7 +56,7 @@ def test_any_cut_is_noticed(tmp_path: Path) -> None:
     data = TABLE.to_bytes()
     for length in range(0, len(data), 11):
         (tmp_path / "t").write_bytes(data[:length])
-        with pytest.raises(TableError):
+        with pytest.raises(SlurmTableError):
             table.read(tmp_path / "t")
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from crossperf.schedule.policies import Ask, Policy
 from crossperf.schedule.slurm import controller
 from crossperf.schedule.slurm.controller import Start
-from crossperf.schedule.slurm.placing import UNKNOWN_S, Live, options
+from crossperf.schedule.slurm.ranking import UNKNOWN_S, LiveQueues, options
 from crossperf.schedule.slurm.submission import Submission
-from crossperf.schedule.slurm.table import Choice, Row, Table
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PlacementTable
 
 #: Behind jobs without a limit Slurm predicts a start in some thousand years.
 _YEAR_S = 365 * 86400
@@ -33,7 +33,7 @@ class Advice:
 
 def advise(
     submission: Submission,
-    table: Table,
+    table: PlacementTable,
     policy: Policy,
     user: str,
     rng: np.random.Generator,
@@ -48,11 +48,11 @@ def advise(
         return Advice(None, "the job wants no advice (crossperf=off)")
     if submission.fixed:
         return Advice(None, submission.fixed)
-    found = table.find(job)
-    if found is None:
+    entry = table.find(job)
+    if entry is None:
         names = " or ".join(repr(app) for app in job.apps) or "a job without a name"
         return Advice(None, f"the table knows nothing of {names}")
-    (app, _, input_), row = found
+    (app, _, input_), row = entry
     controller.refuse_unless_up()
     queues = controller.queues()
     starts = {
@@ -67,8 +67,8 @@ def advise(
     limit_s = submission.limit_s
     seconds = row.seconds or limit_s or UNKNOWN_S
     ask = Ask(submission.nodes, limit_s or seconds, app, input_, user, deadline_s=deadline_s)
-    live = Live(queues, lambda name, _: starts[name].wait_s)
-    facts = {one.partition: one for one in table.partitions}
+    live = LiveQueues(queues, lambda name, _: starts[name].wait_s)
+    facts = {partition.partition: partition for partition in table.partitions}
     best = open_to_it[policy(ask, options(open_to_it, seconds, facts, ask.nodes, live), rng)]
     base = next((choice for choice in row.choices if choice.partition == table.default), None)
     scaled_s = None
@@ -78,8 +78,15 @@ def advise(
     return Advice(best.partition, _words(app, best, base, row, table, starts), scaled_s)
 
 
-def _words(app: str, best: Choice, base: Choice | None, row: Row, table: Table, starts: Mapping[str, Start]) -> str:
-    platform = next((one.platform for one in table.partitions if one.partition == best.partition), "?")
+def _words(
+    app: str,
+    best: PartitionChoice,
+    base: PartitionChoice | None,
+    row: KeyRow,
+    table: PlacementTable,
+    starts: Mapping[str, Start],
+) -> str:
+    platform = next((known.platform for known in table.partitions if known.partition == best.partition), "?")
     how = f"measured {best.runs} times" if best.runs else "predicted"
     time = "" if row.seconds is None else f"about {duration(row.seconds * best.relative)}"
     if base is not None and base.partition != best.partition:

@@ -1,4 +1,4 @@
-"""What a live Slurm controller says: its partitions, its nodes, its queues, and when a job would start."""
+"""The state of a live Slurm controller: its partitions, nodes and queues, and when a job would start."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from crossperf.errors import CrossperfError
-from crossperf.schedule.slurm.site import Site
+from crossperf.schedule.slurm.site import Place, Site
 from crossperf.schedule.slurm.submission import seconds_of
-from crossperf.schedule.slurm.table import Facts
+from crossperf.schedule.slurm.table import PartitionFacts
 
 #: A controller that does not answer within this time counts as unreachable.
 _PATIENCE_S = 10.0
 _PING_PATIENCE_S = 3.0
-_NODE_FORMAT = "%R|%N|%c|%m|%f|%G|%T|%l"
+#: How sinfo prints the fields of `_Node`.
+_NODE_FORMAT = "%R|%c|%m|%f|%G|%T|%l"
 
 
 class ControllerError(CrossperfError):
@@ -41,6 +43,18 @@ class Start:
 
     wait_s: float = 0.0
     refused: str | None = None
+
+
+class _Node(NamedTuple):
+    """A node of a partition as sinfo prints it."""
+
+    partition: str
+    cpus: str
+    memory_mb: str
+    features: str
+    gres: str
+    state: str
+    limit: str
 
 
 def ask(*command: str, env: Mapping[str, str] | None = None, patience_s: float = _PATIENCE_S) -> str:
@@ -78,19 +92,17 @@ def _run(
 
 def _last_line(text: bytes) -> str:
     lines = text.decode(errors="replace").strip().splitlines()
-    return lines[-1].strip().rstrip(".") if lines else "it said nothing"
+    return lines[-1].strip().rstrip(".") if lines else "it printed nothing"
 
 
 def refuse_unless_up() -> None:
     """Raise where the controller cannot be reached."""
     # ping alone answers at once: every other command tries again for half a minute before it gives up.
     done = _run(("scontrol", "ping"), patience_s=_PING_PATIENCE_S)
-    said = done.stdout.decode(errors="replace")
-    if " UP" not in said:
-        reason = (
-            _last_line(done.stderr) if done.stderr.strip() else said.strip().splitlines()[0] if said.strip() else ""
-        )
-        raise ControllerError(f"the Slurm controller cannot be reached ({reason.rstrip('.') or 'no answer'}).")
+    if b" UP" not in done.stdout:
+        lines = (done.stderr.strip() or done.stdout.strip() or b"no answer").decode(errors="replace").splitlines()
+        reason = lines[-1 if done.stderr.strip() else 0].strip().rstrip(".")
+        raise ControllerError(f"the Slurm controller cannot be reached ({reason}).")
 
 
 def partitions() -> dict[str, bool]:
@@ -104,46 +116,42 @@ def partitions() -> dict[str, bool]:
     return names
 
 
-def _nodes() -> dict[str, list[list[str]]]:
-    """Return the nodes of each partition, each as the fields of its line."""
-    found: dict[str, list[list[str]]] = {}
+def _nodes() -> dict[str, list[_Node]]:
+    """Return the nodes of each partition."""
+    nodes: dict[str, list[_Node]] = {}
     for line in ask("sinfo", "--noheader", "--Node", f"--format={_NODE_FORMAT}").splitlines():
         fields = line.strip().split("|")
-        if len(fields) == _NODE_FORMAT.count("|") + 1:
-            found.setdefault(fields[0], []).append(fields)
-    return found
+        if len(fields) == len(_Node._fields):
+            nodes.setdefault(fields[0], []).append(_Node(*fields))
+    return nodes
 
 
-def facts(site: Site) -> tuple[Facts, ...]:
+def facts(site: Site) -> tuple[PartitionFacts, ...]:
     """Return what the nodes of each partition of a site all have; partitions that do not exist are left bare."""
     refuse_unless_up()
     nodes = _nodes()
-    return tuple(
-        _facts(place.partition, place.platform, place.price_per_node_hour, nodes.get(place.partition, []))
-        for place in site.places
-    )
+    return tuple(_facts(place, nodes.get(place.partition, [])) for place in site.places)
 
 
-def bare_facts(site: Site) -> tuple[Facts, ...]:
+def bare_facts(site: Site) -> tuple[PartitionFacts, ...]:
     """Return the partitions of a site with nothing known of their nodes."""
-    return tuple(_facts(place.partition, place.platform, place.price_per_node_hour, []) for place in site.places)
+    return tuple(_facts(place, []) for place in site.places)
 
 
-def _facts(partition: str, platform: str, price: float, nodes: Sequence[Sequence[str]]) -> Facts:
+def _facts(place: Place, nodes: Sequence[_Node]) -> PartitionFacts:
     if not nodes:
-        return Facts(partition, platform, price_per_node_hour=price)
-    features = set.intersection(*(set(_listed(node[4])) for node in nodes))
-    offers = [gres_of(node[5]) for node in nodes]
+        return PartitionFacts(place.partition, place.platform, price_per_node_hour=place.price_per_node_hour)
+    offers = [gres_of(node.gres) for node in nodes]
     shared = set.intersection(*(set(offer) for offer in offers))
-    return Facts(
-        partition,
-        platform,
+    return PartitionFacts(
+        place.partition,
+        place.platform,
         len(nodes),
-        min(int(node[2]) for node in nodes),
-        min(int(node[3].rstrip("+")) for node in nodes),
-        tuple(sorted(features)),
+        min(int(node.cpus) for node in nodes),
+        min(int(node.memory_mb.rstrip("+")) for node in nodes),
+        tuple(sorted(set.intersection(*(set(_listed(node.features)) for node in nodes)))),
         {name: min(offer[name] for offer in offers) for name in sorted(shared)},
-        price,
+        place.price_per_node_hour,
     )
 
 
@@ -157,15 +165,15 @@ def gres_of(text: str) -> dict[str, int]:
     >>> gres_of("gpu:a100:4(S:0-1),nvme:1")
     {'gpu': 4, 'gpu:a100': 4, 'nvme': 1}
     """
-    found: Counter[str] = Counter()
-    for one in _listed(re.sub(r"\([^)]*\)", "", text) if text != "(null)" else ""):
-        *names, count = one.split(":")
+    counts: Counter[str] = Counter()
+    for resource in _listed(re.sub(r"\([^)]*\)", "", text) if text != "(null)" else ""):
+        *names, count = resource.split(":")
         if not count.isdecimal():
             names, count = [*names, count], "1"
-        found[names[0]] += int(count)
+        counts[names[0]] += int(count)
         if len(names) > 1:
-            found[":".join(names[:2])] += int(count)
-    return dict(found)
+            counts[":".join(names[:2])] += int(count)
+    return dict(counts)
 
 
 def queues() -> dict[str, Queue]:
@@ -175,22 +183,21 @@ def queues() -> dict[str, Queue]:
     for line in ask("squeue", "--noheader", "--states=PENDING", "--format=%P").splitlines():
         waiting.update(line.strip().split(","))
     return {
-        name: Queue(len(nodes), sum(map(_idle, nodes)), waiting[name], seconds_of(nodes[0][7]))
+        name: Queue(len(nodes), sum(map(_idle, nodes)), waiting[name], seconds_of(nodes[0].limit))
         for name, nodes in _nodes().items()
     }
 
 
-def _idle(node: Sequence[str]) -> bool:
-    # Marks after the state, such as in idle~, tell of power saving and lost contact.
-    return node[6].rstrip("*~#!%$@^-") == "idle"
+def _idle(node: _Node) -> bool:
+    # Marks after the state, such as in idle~, stand for power saving and lost contact.
+    return node.state.rstrip("*~#!%$@^-") == "idle"
 
 
 def start(partition: str, arguments: Sequence[str], stdin: bytes | None = None, sbatch: str = "sbatch") -> Start:
     """Return when the controller would start a submission in a partition; nothing is submitted."""
     command = (sbatch, "--test-only", f"--partition={partition}", *arguments)
     done = _run(command, stdin, {"SLURM_TIME_FORMAT": "%s"})
-    said = done.stderr.decode(errors="replace")
-    found = re.search(r"to start at (\d+)", said)
-    if done.returncode or found is None:
+    estimate = re.search(rb"to start at (\d+)", done.stderr)
+    if done.returncode or estimate is None:
         return Start(refused=_last_line(done.stderr).removeprefix("sbatch: error: "))
-    return Start(max(0.0, int(found[1]) - time.time()))
+    return Start(max(0.0, int(estimate[1]) - time.time()))

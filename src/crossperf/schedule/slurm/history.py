@@ -1,22 +1,15 @@
-"""Finished jobs as runs: from sacct's output, or from the file of the plugin jobcomp/filetxt."""
+"""Finished jobs as Slurm recorded them: from sacct's output, or from the file of the plugin jobcomp/filetxt."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from crossperf.errors import CrossperfError, some_of
-from crossperf.records import OK, Run
-from crossperf.runs import jsonl
 from crossperf.schedule.slurm import controller
-from crossperf.schedule.slurm.names import named, words_of
-from crossperf.schedule.slurm.site import Site
 
 #: What is asked of sacct; a file from elsewhere may have these columns in any order, and others.
 _NEEDED = ("JobIDRaw", "JobName", "User", "Partition", "State", "ElapsedRaw", "NNodes", "Start")
@@ -25,8 +18,6 @@ COLUMNS = ("Cluster", *_NEEDED, "Comment", "AdminComment")
 _UNIT = "\x1f"
 #: A month of a large site takes the database minutes.
 _PATIENCE_S = 900.0
-#: Jobs that have not ended yet.
-_GOING_ON = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING", "COMPLETING", "STOPPED")
 _TIME = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|Unknown|None)"
 # A name may hold anything, even the words between the fields, so it reaches as far as the rest still fits.
 _JOBCOMP = re.compile(
@@ -42,7 +33,7 @@ class HistoryError(CrossperfError):
 
 
 @dataclass(frozen=True)
-class Job:
+class FinishedJob:
     """A job that has ended, as Slurm recorded it."""
 
     cluster: str
@@ -62,20 +53,8 @@ class Job:
 class Reading:
     """The jobs of a file, with a sentence for each line that does not read as one."""
 
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[FinishedJob] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Learned:
-    """How many runs were added, how many were there already, and why jobs were left out."""
-
-    added: int
-    known: int
-    left_out: Counter[str]
-
-
-# Readers
 
 
 def from_sacct(since: str = "now-30days") -> Reading:
@@ -111,27 +90,25 @@ def sacct_lines(text: str, where: str) -> Reading:
             f"with 'sacct --allusers --allocations --parsable2 --format={','.join(COLUMNS)}'.",
             path=where,
         )
-    found = Reading()
+    reading = Reading()
     for number, line in enumerate(lines[1:], start=2):
         fields = line.removesuffix(mark).split(mark) if line.count(mark) == len(columns) else line.split(mark)
         row = dict(zip(columns, fields, strict=False))
         if not line.strip():
             continue
         if len(fields) != len(columns):
-            expected = f"{len(columns)} fields as in the header"
-            found.problems.append(
-                f"{where}, line {number:,}: found {len(fields)} fields, expected {expected}; left out."
-            )
+            problem = f"found {len(fields)} fields, expected {len(columns)} fields as in the header"
+            reading.problems.append(f"{where}, line {number:,}: {problem}; left out.")
         elif not row["ElapsedRaw"].isdecimal() or not row["NNodes"].isdecimal():
-            what = f"{row['ElapsedRaw']!r} seconds on {row['NNodes']!r} nodes"
-            found.problems.append(f"{where}, line {number:,}: found {what}, expected whole numbers; left out.")
+            problem = f"found {row['ElapsedRaw']!r} seconds on {row['NNodes']!r} nodes, expected whole numbers"
+            reading.problems.append(f"{where}, line {number:,}: {problem}; left out.")
         else:
-            found.jobs.append(_sacct_job(row))
-    return found
+            reading.jobs.append(_sacct_job(row))
+    return reading
 
 
-def _sacct_job(row: dict[str, str]) -> Job:
-    return Job(
+def _sacct_job(row: dict[str, str]) -> FinishedJob:
+    return FinishedJob(
         row.get("Cluster", ""),
         row["JobIDRaw"],
         row["JobName"],
@@ -153,20 +130,18 @@ def from_jobcomp(path: str | os.PathLike[str]) -> Reading:
     except OSError as error:
         advice = "JobCompLoc in slurm.conf names it, with JobCompType=jobcomp/filetxt."
         raise HistoryError(f"{path}: cannot be read ({error.strerror}). {advice}", path=str(path)) from error
-    found = Reading()
+    reading = Reading()
     for number, line in enumerate(text.split("\n")[:-1], start=1):
         job = _jobcomp_job(line)
         if job is not None:
-            found.jobs.append(job)
+            reading.jobs.append(job)
         elif line.strip():
-            problem = (
-                f"{path}, line {number:,}: found {line[:40]!r}, expected 'JobId=... Name=... JobState=...'; left out."
-            )
-            found.problems.append(problem)
-    return found
+            problem = f"found {line[:40]!r}, expected 'JobId=... Name=... JobState=...'"
+            reading.problems.append(f"{path}, line {number:,}: {problem}; left out.")
+    return reading
 
 
-def _jobcomp_job(line: str) -> Job | None:
+def _jobcomp_job(line: str) -> FinishedJob | None:
     row = _JOBCOMP.fullmatch(line)
     if row is None:
         return None
@@ -175,7 +150,7 @@ def _jobcomp_job(line: str) -> Job | None:
         (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).total_seconds() if known else 0
     )
     cluster = _CLUSTER.match(line)
-    return Job(
+    return FinishedJob(
         cluster[1] if cluster else "",
         row["job"],
         row["name"],
@@ -186,60 +161,3 @@ def _jobcomp_job(line: str) -> Job | None:
         int(row["nodes"]),
         row["start"],
     )
-
-
-# Runs
-
-
-def run_of(job: Job, platform: str, cluster: str = "") -> Run:
-    """Return a finished job as a run.
-
-    The application and its input are what ``crossperf.lua`` noted when it saw the job, or else what its comment and
-    name tell. A job number comes round again after years and a requeued job keeps it, so the start is part of the id.
-    """
-    tag = words_of(job.tag) if job.tag.startswith("crossperf ") else {}
-    job_named = named(job.name, job.user, job.comment, nodes=job.nodes)
-    return Run(
-        tag.get("app") or job_named.app,
-        tag.get("input") or job_named.input,
-        platform,
-        job.seconds,
-        status=OK if job.state == "COMPLETED" else job.state.lower(),
-        run_id=f"{job.cluster or cluster or 'slurm'}:{job.number}:{job.started}",
-        source_tool="slurm",
-        started=job.started,
-        metadata={"user": job.user, "nodes": job.nodes, "partition": job.partition},
-    )
-
-
-def learn(jobs: Iterable[Job], site: Site, path: str | os.PathLike[str], cluster: str = "") -> Learned:
-    """Add the runs that a file does not have yet, and tell what became of every job."""
-    left_out: Counter[str] = Counter()
-    runs = list(_runs(jobs, site, cluster, left_out))
-    # Two that learn at once take turns: each would add what the other is about to add.
-    with Path(path).open("a", encoding="utf-8") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        seen = {run.run_id for run in jsonl.read(path)}
-        fresh = {run.run_id: run for run in runs if run.run_id not in seen}
-        jsonl.append(path, fresh.values())
-    return Learned(len(fresh), len(runs) - len(fresh), left_out)
-
-
-def _runs(jobs: Iterable[Job], site: Site, cluster: str, left_out: Counter[str]) -> Iterator[Run]:
-    for job in jobs:
-        platform = site.platform(job.partition)
-        if job.state in _GOING_ON:
-            left_out["had not ended yet"] += 1
-        elif job.seconds < 1:
-            left_out["never started, or ran for less than the second that Slurm's clock shows"] += 1
-        elif platform is None:
-            left_out[f"ran in partition {job.partition!r}, which has no platform"] += 1
-        elif not named(job.name, job.user, job.comment).apps and not job.tag:
-            left_out["had no name"] += 1
-        else:
-            yield run_of(job, platform, cluster)
-
-
-def told(left_out: Counter[str]) -> Sequence[str]:
-    """Return why jobs were left out, in words, the most frequent reason first."""
-    return [f"{count:,} job{'s' * (count > 1)} {reason}" for reason, count in left_out.most_common()]

@@ -1,4 +1,4 @@
-"""What a job is called: its application, its user and its class of input, from what a submission says.
+"""What a job is called: its application, its user and its class of input, from its submission.
 
 ``crossperf.lua`` names jobs by the same rules inside the controller; a test holds the two together.
 """
@@ -92,10 +92,10 @@ def words_of(comment: str) -> dict[str, str]:
     >>> words_of('checked by hand; app=lu input="n=64 block=8"')
     {'app': 'lu', 'input': 'n=64 block=8'}
     """
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}
     for name, quoted, plain in re.findall(r"[\s;]([A-Za-z]+)=(?:\"([^\"]+)\"|([^\s;]+))", " " + comment, re.ASCII):
-        found.setdefault(name, unquote(quoted or plain))
-    return found
+        words.setdefault(name, unquote(quoted or plain))
+    return words
 
 
 def input_class(nodes: int) -> str:

@@ -51,7 +51,7 @@ def lua(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"[{lua(key)}] = {lua(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"[{lua(key)}] = {lua(part)}" for key, part in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "{ " + ", ".join(map(lua, value)) + " }"
     marked = str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -59,17 +59,17 @@ def lua(value: Any) -> str:
 
 
 def write(folder: str | os.PathLike[str], contents: Mapping[str, str], *, overwrite: bool = False) -> list[Path]:
-    """Write files into a folder and return those that are new; one that differs stops it, unless told otherwise."""
+    """Write files into a folder and return those that are new; without `overwrite`, one that differs stops it."""
     target = Path(folder)
-    there = {name: _content(target / name) for name in contents}
-    different = [name for name, text in contents.items() if there[name] is not None and there[name] != text]
+    present = {name: _content(target / name) for name in contents}
+    different = [name for name, text in contents.items() if present[name] is not None and present[name] != text]
     if different and not overwrite:
         raise CrossperfError(
             f"{target / different[0]}: exists already with other content; nothing was written. Replace it with "
             "--overwrite, or keep a job_submit.lua of your own with --module-only.",
             path=str(target / different[0]),
         )
-    fresh = [name for name, text in contents.items() if there[name] != text]
+    fresh = [name for name, text in contents.items() if present[name] != text]
     for name in fresh:
         with whole(target / name) as part:
             part.write_text(contents[name], encoding="utf-8")

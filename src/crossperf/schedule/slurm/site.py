@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.errors import CrossperfError, did_you_mean, some_of
+from crossperf.plain import to_json
+from crossperf.schedule.machines import price_of
+
+#: What errors call a mapping that was written out as partition=platform,...
+_ARGUMENT = "partitions"
 
 
 class SiteError(CrossperfError):
@@ -49,7 +53,7 @@ class Site:
             The default partition; ``None`` takes that of the file, or the first.
         """
         if "=" in text and not Path(text).is_file():
-            return _site(_pairs(text), default, "--partitions")
+            return _site(_pairs(text), default, _ARGUMENT)
         return read(text, default)
 
     def platform(self, partition: str) -> str | None:
@@ -63,11 +67,7 @@ class Site:
 
     def to_json(self) -> dict[str, Any]:
         """Return the site as JSON's own types, which `read` reads."""
-        rows = [
-            {"partition": place.partition, "platform": place.platform, "price_per_node_hour": place.price_per_node_hour}
-            for place in self.places
-        ]
-        return {"format": 1, "default": self.default, "partitions": rows}
+        return {"format": 1, "default": self.default, "partitions": to_json(self.places)}
 
 
 def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
@@ -77,7 +77,7 @@ def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         advice = "Expected partition=platform,... or a JSON or CSV file with them."
-        raise SiteError(f"--partitions {path}: cannot be read ({reason}). {advice}", path=str(path)) from error
+        raise _refusal(_ARGUMENT, f"{path} cannot be read ({reason}). {advice}") from error
     if str(path).endswith(".json"):
         rows, stated = _json_rows(text, path)
         return _site(rows, default or stated, str(path))
@@ -89,11 +89,9 @@ def _json_rows(text: str, path: str | os.PathLike[str]) -> tuple[list[Mapping[st
         facts = json.loads(text)
         return [dict(row) for row in facts["partitions"]], facts.get("default")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SiteError(
-            f"{path}: does not read as a mapping ({type(error).__name__}: {error}), expected 'partitions', a list of "
-            "objects with 'partition' and 'platform'. 'crossperf slurm setup' writes one.",
-            path=str(path),
-        ) from error
+        problem = f"does not read as a mapping ({type(error).__name__}: {error})"
+        expected = "'partitions', a list of objects with 'partition' and 'platform'"
+        raise _refusal(str(path), f"{problem}, expected {expected}. 'crossperf slurm setup' writes one.") from error
 
 
 def _pairs(text: str) -> list[Mapping[str, Any]]:
@@ -101,7 +99,7 @@ def _pairs(text: str) -> list[Mapping[str, Any]]:
     for pair in filter(None, (word.strip() for word in text.split(","))):
         partition, equals, platform = pair.partition("=")
         if not equals:
-            raise SiteError(f"--partitions: found {pair!r}, expected partition=platform, such as gpu=h200.")
+            raise _refusal(_ARGUMENT, f"found {pair!r}, expected partition=platform, such as gpu=h200.")
         rows.append({"partition": partition.strip(), "platform": platform.strip()})
     return rows
 
@@ -111,25 +109,22 @@ def _site(rows: Iterable[Mapping[str, Any]], default: str | None, where: str) ->
     for number, row in enumerate(rows, start=1):
         name, platform = (str(row.get(key) or "").strip() for key in ("partition", "platform"))
         if not name or not platform or name in places:
-            found = f"partition {name!r} with platform {platform!r}"
-            raise SiteError(f"{where}, entry {number}: found {found}, expected each partition once, with a platform.")
-        places[name] = Place(name, platform, _price(row.get("price_per_node_hour"), where, number))
+            what = f"partition {name!r} with platform {platform!r}"
+            raise _refusal(where, f"entry {number}: found {what}, expected each partition once, with a platform.")
+        price = price_of(row.get("price_per_node_hour"))
+        if price is None:
+            what = f"a price of {row['price_per_node_hour']!r}"
+            raise _refusal(where, f"entry {number}: found {what}, expected 0 or more, or nothing.")
+        places[name] = Place(name, platform, price)
     if not places:
-        raise SiteError(f"{where}: found no partition, expected at least one with its platform, such as gpu=h200.")
+        raise _refusal(where, "found no partition, expected at least one with its platform, such as gpu=h200.")
     chosen = default or next(iter(places))
     if chosen not in places:
-        raise SiteError(
-            f"{where}: the default partition {chosen!r} is not mapped{did_you_mean(chosen, places)}, expected one of "
-            f"{some_of(places, 20)}."
-        )
+        problem = f"the default partition {chosen!r} is not mapped{did_you_mean(chosen, places)}"
+        raise _refusal(where, f"{problem}, expected one of {some_of(places, 20)}.")
     return Site(tuple(places.values()), chosen)
 
 
-def _price(value: Any, where: str, number: int) -> float:
-    try:
-        price = float(value or 0.0)
-    except (TypeError, ValueError):
-        price = math.nan
-    if not 0.0 <= price < math.inf:
-        raise SiteError(f"{where}, entry {number}: found a price of {value!r}, expected 0 or more, or nothing.")
-    return price
+def _refusal(where: str, problem: str) -> SiteError:
+    facts = {"argument": where} if where == _ARGUMENT else {"path": where}
+    return SiteError(f"{where}: {problem}", **facts)

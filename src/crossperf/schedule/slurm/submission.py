@@ -130,13 +130,13 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str], stdin: bytes
 
 def _split(words: list[str]) -> tuple[dict[str, str], list[str]]:
     """Return the options of a command line by their long names, and what follows them."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     while words and words[0].startswith("-") and words[0] != "-":
         word = words.pop(0)
         if word == "--":
             break
-        found.update(_long(word[2:], words) if word.startswith("--") else _short(word[1:], words))
-    return found, words
+        options.update(_long(word[2:], words) if word.startswith("--") else _short(word[1:], words))
+    return options, words
 
 
 def _long(word: str, words: list[str]) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,7 @@ def _text_of(path: str) -> str:
 
 def _lines_of(script: str) -> dict[str, str]:
     """Return the options of the #SBATCH lines, which end at the first command."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for line in script.splitlines():
         if line.strip() and not line.startswith("#"):
             break
@@ -175,8 +175,8 @@ def _lines_of(script: str) -> dict[str, str]:
                 words = shlex.split(line.removeprefix("#SBATCH"), comments=True)
             except ValueError:
                 continue
-            found |= _split(words)[0]
-    return found
+            options |= _split(words)[0]
+    return options
 
 
 def seconds_of(limit: str) -> float | None:
@@ -185,10 +185,10 @@ def seconds_of(limit: str) -> float | None:
     >>> seconds_of("90"), seconds_of("1:30"), seconds_of("1-12"), seconds_of("2-00:30:00"), seconds_of("UNLIMITED")
     (5400.0, 90.0, 129600.0, 174600.0, None)
     """
-    found = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", limit.strip())
-    if found is None:
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", limit.strip())
+    if match is None:
         return None
-    days, *rest = found.groups()
+    days, *rest = match.groups()
     numbers = [int(part) for part in rest if part is not None]
     # Without days the words end in seconds, unless there is only one: 5 is five minutes, 5:00 too.
     first = 0 if days is not None or len(numbers) == 3 else 1

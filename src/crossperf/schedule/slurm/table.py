@@ -1,9 +1,9 @@
-"""The table that the controller reads: for each application, user and input the partitions, best first.
+"""The file that the controller reads: for each application, user and input the partitions, best first.
 
 A text of lines with fields between tabs, made for a reader that must not hold the controller up: keys are sorted by a
 sum over them, so that a few small reads find one in a table of any size; lines about the site follow them. The header
 carries the size and a digest, every line a sum and the end the digest again, so that a torn, mixed or spoiled file is
-told from a sound one without reading all of it. ``crossperf.lua`` is the other reader.
+refused without reading all of it. ``crossperf.lua`` is the other reader.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _UNKNOWN = "-"
 Key = tuple[str, str, str]
 
 
-class TableError(CrossperfError):
+class SlurmTableError(CrossperfError):
     """A table of predictions for Slurm cannot be read or written; ``path`` names it."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class PartitionChoice:
     """How long a job takes in a partition, over its time in the default one.
 
-    `low` to `high` is the range; `runs` is how many measured runs stand behind it, 0 where it is a prediction.
+    `low` to `high` is the interval; `runs` is how many measured runs stand behind it, 0 where it is a prediction.
     """
 
     partition: str
@@ -49,15 +49,15 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Row:
+class KeyRow:
     """What is known of a key: partitions, best first, and seconds in the default partition where they are known."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[PartitionChoice, ...]
     seconds: float | None = None
 
 
 @dataclass(frozen=True)
-class Facts:
+class PartitionFacts:
     """What the nodes of a partition all have; ``None`` where it is not known."""
 
     partition: str
@@ -71,17 +71,17 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Table:
+class PlacementTable:
     """A table with where it comes from; `made` and `expires` are seconds since 1970, `expires` 0 where it lasts."""
 
     default: str
     policy: str
-    partitions: tuple[Facts, ...]
-    rows: Mapping[Key, Row] = field(repr=False)
+    partitions: tuple[PartitionFacts, ...]
+    rows: Mapping[Key, KeyRow] = field(repr=False)
     made: int = 0
     expires: int = 0
 
-    def find(self, job: Named) -> tuple[Key, Row] | None:
+    def find(self, job: Named) -> tuple[Key, KeyRow] | None:
         """Return the most special key of a job that is known, with what is known of it."""
         return next(((key, self.rows[key]) for key in job.keys() if key in self.rows), None)  # noqa: SIM118
 
@@ -111,7 +111,7 @@ class Table:
         return _HEADER.format(version=VERSION, size=size, keys_end=keys_end, digest=digest).encode() + body + tail + end
 
 
-def _line_of_facts(facts: Facts) -> tuple[str, ...]:
+def _line_of_facts(facts: PartitionFacts) -> tuple[str, ...]:
     gres = None if facts.gres is None else ",".join(f"{name}={count}" for name, count in facts.gres.items())
     features = None if facts.features is None else ",".join(facts.features)
     numbers = [_UNKNOWN if n is None else str(n) for n in (facts.nodes, facts.cpus, facts.memory_mb)]
@@ -120,7 +120,7 @@ def _line_of_facts(facts: Facts) -> tuple[str, ...]:
     return ("partition", escape(facts.partition), escape(facts.platform), *numbers, *texts, price)
 
 
-def _line_of_row(key: Key, row: Row) -> tuple[str, ...]:
+def _line_of_row(key: Key, row: KeyRow) -> tuple[str, ...]:
     choices = (f"{escape(c.partition)},{c.relative:.6g},{c.low:.6g},{c.high:.6g},{c.runs}" for c in row.choices)
     seconds = _UNKNOWN if row.seconds is None else f"{row.seconds:.6g}"
     names = [escape(name) for name in key]
@@ -162,19 +162,16 @@ def _summed(fields: Sequence[str]) -> bytes:
     return body + b"\t" + checksum(body).encode() + b"\n"
 
 
-# Reading
-
-
-def read(path: str | os.PathLike[str]) -> Table:
+def read(path: str | os.PathLike[str]) -> PlacementTable:
     """Return a table from its file; one that is not as it was written raises."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         advice = "Write one with 'crossperf slurm table'."
-        raise TableError(f"{path}: {error.strerror}, expected a table. {advice}", path=str(path)) from error
+        raise SlurmTableError(f"{path}: {error.strerror}, expected a table. {advice}", path=str(path)) from error
     lines = _checked(data, str(path))
     site = next((fields for fields in lines if fields[0] == "site"), ["site", "", "0", "0", ""])
-    return Table(
+    return PlacementTable(
         unescape(site[4]),
         unescape(site[1]),
         tuple(_facts_of(fields) for fields in lines if fields[0] == "partition"),
@@ -189,16 +186,16 @@ def _checked(data: bytes, path: str) -> list[list[str]]:
     header, _, rest = data.partition(b"\n")
     stated = re.fullmatch(rb"crossperf-table\t(\d+)\t(\d{10})\t(\d{10})\t([0-9a-f]{16})", header)
     if stated is None or int(stated[1]) != VERSION:
-        found = header[:60].decode(errors="replace")
-        raise TableError(
-            f"{path}: starts with {found!r}, expected a table of predictions of version {VERSION}. Write it again with "
+        start = header[:60].decode(errors="replace")
+        raise SlurmTableError(
+            f"{path}: starts with {start!r}, expected a table of predictions of version {VERSION}. Write it again with "
             "'crossperf slurm table'.",
             path=path,
         )
     body = rest.removesuffix(b"end\t" + stated[4] + b"\n")
     same = hashlib.sha256(body).hexdigest()[:16].encode() == stated[4]
     if int(stated[2]) != len(data) or body == rest or not same or not data.startswith(b"site\t", int(stated[3])):
-        raise TableError(
+        raise SlurmTableError(
             f"{path}: torn or changed since it was written ({len(data):,} bytes, expected {int(stated[2]):,}). Write "
             "it again with 'crossperf slurm table'.",
             path=path,
@@ -206,9 +203,9 @@ def _checked(data: bytes, path: str) -> list[list[str]]:
     return [line.split("\t")[:-1] for line in body.decode(errors="surrogateescape").split("\n")[:-1]]
 
 
-def _facts_of(fields: Sequence[str]) -> Facts:
+def _facts_of(fields: Sequence[str]) -> PartitionFacts:
     _, partition, platform, nodes, cpus, memory, features, gres, price = fields
-    return Facts(
+    return PartitionFacts(
         unescape(partition),
         unescape(platform),
         _whole(nodes),
@@ -230,11 +227,11 @@ def _counted(pairs: Iterable[str]) -> Iterable[tuple[str, int]]:
         yield name, int(count)
 
 
-def _row_of(fields: Sequence[str]) -> tuple[Key, Row]:
+def _row_of(fields: Sequence[str]) -> tuple[Key, KeyRow]:
     _, _, app, user, input_, seconds, choices = fields
-    found = []
+    ranked = []
     for text in choices.split(";"):
         partition, relative, low, high, runs = text.split(",")
-        found.append(Choice(unescape(partition), float(relative), float(low), float(high), int(runs)))
-    known = None if seconds == _UNKNOWN else float(seconds)
-    return (unescape(app), unescape(user), unescape(input_)), Row(tuple(found), known)
+        ranked.append(PartitionChoice(unescape(partition), float(relative), float(low), float(high), int(runs)))
+    known_s = None if seconds == _UNKNOWN else float(seconds)
+    return (unescape(app), unescape(user), unescape(input_)), KeyRow(tuple(ranked), known_s)

@@ -1,35 +1,29 @@
-"""A picture of an outcome: every job on its nodes for a few, use and queues over time for many."""
+"""A figure of a simulation: every job on its nodes for a few, use and queues over time for many."""
 
 # C clusters
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.errors import MissingDependencyError, SettingsError
-from crossperf.files import whole
+from crossperf.errors import MissingDependencyError
+from crossperf.report.figures.drawn import Drawn
+from crossperf.schedule.arrays import Floats, Ints
 from crossperf.schedule.outcome import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-#: So many jobs are drawn one by one.
+#: Up to this number of jobs each is drawn as a bar.
 FEW = 300
 #: Points in time at which use and queues are drawn.
 _POINTS = 1_000
 _HOUR_S = 3600.0
-ENDINGS = (".png", ".svg", ".pdf")
 
 
-def draw(outcome: Outcome) -> Figure:
+def draw(outcome: Outcome) -> Drawn:
     """Return the figure of an outcome, a panel for each cluster."""
     try:
         from matplotlib.figure import Figure
@@ -47,24 +41,12 @@ def draw(outcome: Outcome) -> Figure:
     axes[-1].set_xlabel("hours since the first job arrived")
     question = "Where did every job run?" if few else "Which clusters were busy, and where did jobs queue?"
     counts = outcome.counts()
-    placed = f"{counts['placed']:,} of {counts['jobs']:,} jobs placed"
-    figure.suptitle(f"{question}\n{outcome.policy} with {outcome.predictor}: {placed}", fontsize="large")
+    placed = f"{counts.placed:,} of {counts.jobs:,} jobs placed"
+    caption = f"{outcome.policy} with {outcome.predictor}: {placed}"
+    figure.suptitle(f"{question}\n{caption}", fontsize="large")
     if not few:
-        figure.legend(handles=_keys(), loc="outside lower right", ncols=2, frameon=False)
-    return figure
-
-
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as PNG, SVG or PDF, by the ending of its name; the file appears whole or not at all."""
-    check_ending(path)
-    with whole(path) as part:
-        figure.savefig(part, format=Path(path).suffix[1:].lower(), dpi=150)
-
-
-def check_ending(path: str | os.PathLike[str]) -> None:
-    """Raise unless a file name ends as a figure's can."""
-    if not os.fspath(path).lower().endswith(ENDINGS):
-        raise SettingsError(f"--figure: found {os.fspath(path)!r}, expected a name that ends in {', '.join(ENDINGS)}.")
+        figure.legend(handles=_legend(), loc="outside lower right", ncols=2, frameon=False)
+    return Drawn(figure, caption, title=question, name="schedule")
 
 
 def _hours(outcome: Outcome, time_s: Floats) -> Floats:
@@ -134,7 +116,7 @@ def _use(ax: Axes, outcome: Outcome, c: int) -> None:
     right.spines["top"].set_visible(False)
 
 
-def _keys() -> list[Any]:
+def _legend() -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

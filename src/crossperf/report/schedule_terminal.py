@@ -1,25 +1,25 @@
-"""Simulations as a person reads them in a terminal."""
+"""Simulations as a person reads them in a terminal: tables and sentences on stdout."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
 
-from crossperf.report import terminal as show
+from crossperf.report.terminal import console
 from crossperf.schedule.compare import METRIC
 
 if TYPE_CHECKING:
-    from crossperf.schedule.compare import Cell, Comparison, Difference
+    from crossperf.schedule.compare import Comparison, PolicyScores, TurnaroundDifference
     from crossperf.schedule.outcome import Outcome
 
 
-def outcomes(found: Sequence[Outcome]) -> None:
-    """Print the figures of simulations of the same jobs, and what the clusters had to do."""
-    out = show.console()
-    first = found[0]
+def outcomes(simulations: Sequence[Outcome]) -> None:
+    """Print the metrics of simulations of the same jobs, and the use of the clusters."""
+    out = console()
+    first = simulations[0]
     total = sum(first.machines.nodes)
     out.print(escape(f"{first.jobs.name} on {len(first.machines.names)} clusters of {total:,} nodes"))
     priced = any(first.machines.price_per_node_hour)
@@ -31,18 +31,15 @@ def outcomes(found: Sequence[Outcome]) -> None:
         table.add_column("cost")
     for column in (*table.columns[2:], *use.columns[2:]):
         column.justify = "right"
-    for outcome in found:
-        figures, counts = outcome.metrics(), outcome.counts()
-        row = [
-            _duration(figures[name]) for name in ("mean_turnaround_s", "p95_turnaround_s", "mean_wait_s", "p95_wait_s")
-        ]
-        row += [_plain(figures[f"{kind}_bounded_slowdown"]) for kind in ("mean", "p95")]
-        row += [_duration(figures["mean_run_s"]), _duration(figures["makespan_s"]), f"{counts['limit_violations']:,}"]
-        row += [_plain(figures["cost"])] if priced else []
+    for outcome in simulations:
+        metrics = outcome.metrics()
+        times = (metrics.mean_turnaround_s, metrics.p95_turnaround_s, metrics.mean_wait_s, metrics.p95_wait_s)
+        row = [*map(_duration, times), _plain(metrics.mean_bounded_slowdown), _plain(metrics.p95_bounded_slowdown)]
+        row += [_duration(metrics.mean_run_s), _duration(metrics.makespan_s), f"{outcome.counts().limit_violations:,}"]
+        row += [_plain(metrics.cost)] if priced else []
         who = escape(outcome.policy), escape(outcome.predictor)
         table.add_row(*who, *row)
-        clusters = outcome.clusters().values()
-        use.add_row(*who, *(f"{cluster['utilisation']:.0%}, {cluster['jobs']:,}" for cluster in clusters))
+        use.add_row(*who, *(f"{cluster.utilisation:.0%}, {cluster.jobs:,}" for cluster in outcome.clusters().values()))
     out.print(table)
     out.print("share of each cluster in use, and jobs that ran there:")
     out.print(use)
@@ -63,16 +60,16 @@ def _plain(value: float | None) -> str:
 
 def comparison(result: Comparison) -> None:
     """Print the mean figures over the seeds with their intervals, and which differences are real."""
-    out = show.console()
+    out = console()
     columns = ("mean_turnaround_s", "mean_wait_s", "mean_bounded_slowdown", "mean_run_s", "makespan_s", "cost")
-    shown = [name for name in columns if any(cell.metrics[name].any() for cell in result.cells)]
+    shown = [name for name in columns if any(scores.metrics[name].any() for scores in result.scores)]
     table = Table("policy", "predictor", *shown)
     for column in table.columns[2:]:
         column.justify = "right"
-    for cell in result.cells:
-        intervals = [cell.interval(name) for name in shown]
+    for scores in result.scores:
+        intervals = [scores.interval(name) for name in shown]
         texts = [f"{mean:,.1f}" + ("" if half is None else f" ± {half:,.1f}") for mean, half in intervals]
-        table.add_row(escape(cell.policy), escape(cell.predictor), *texts)
+        table.add_row(escape(scores.policy), escape(scores.predictor), *texts)
     out.print(
         f"mean over {len(result.seeds)} seeds ({result.seeds[0]} to {result.seeds[-1]}) ± half of its 95 % interval"
     )
@@ -89,27 +86,24 @@ def comparison(result: Comparison) -> None:
         out.print(escape(_sentence(difference)), style=None if difference.real else "dim")
 
 
-def _from_the_best(result: Comparison) -> list[Difference]:
+def _from_the_best(result: Comparison) -> list[TurnaroundDifference]:
     """Return the differences whose better side is the best of its predictor or policy."""
 
-    def mean_s(cell: Cell) -> float:
-        return cell.interval(METRIC)[0]
+    def best(shared: str, value: str) -> PolicyScores:
+        rivals = [scores for scores in result.scores if getattr(scores, shared) == value]
+        return min(rivals, key=lambda scores: scores.interval(METRIC)[0])
 
-    def best(cells: Iterable[Cell]) -> int:
-        return id(min(cells, key=mean_s))
-
-    found = []
+    shown = []
     for difference in result.differences:
         first, second = difference.first, difference.second
         shared = "predictor" if first.predictor == second.predictor else "policy"
-        rivals = (cell for cell in result.cells if getattr(cell, shared) == getattr(first, shared))
-        if best(rivals) in (id(first), id(second)):
-            found.append(difference)
-    return found
+        if best(shared, getattr(first, shared)).name in (first.name, second.name):
+            shown.append(difference)
+    return shown
 
 
-def _sentence(difference: Difference) -> str:
-    """Say how two cells differ, the shorter turnaround first."""
+def _sentence(difference: TurnaroundDifference) -> str:
+    """Return how two combinations differ in words, the shorter turnaround first."""
     first, second, change = difference.first, difference.second, difference.factor
     low, high = difference.low, difference.high
     if change > 1.0:

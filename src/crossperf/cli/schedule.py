@@ -1,4 +1,4 @@
-"""Commands that place jobs from predictions."""
+"""Commands that place jobs from predictions: ``crossperf schedule simulate``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from crossperf.cli.output import JSON, progress_bar, say, wrote
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 
 if TYPE_CHECKING:
+    from crossperf.schedule.compare import Comparison
     from crossperf.schedule.jobs import Jobs
+    from crossperf.schedule.machines import Machines
     from crossperf.schedule.outcome import Outcome
-    from crossperf.schedule.simulate import Rules
-    from crossperf.schedule.tables import Machines, RelativeTimes
+    from crossperf.schedule.times import RelativeTimes
 
 FILE = click.Path(path_type=Path)
-_UNLIKE = "the predictors let unlike numbers of jobs run, so their figures are not of the same jobs."
+_OTHER_JOBS = "the predictors let different numbers of jobs run, so their metrics are not of the same jobs."
 
 
 @click.group()
@@ -27,7 +28,7 @@ def schedule() -> None:
     """Place jobs where they should run."""
 
 
-@schedule.command("simulate")
+@schedule.command()
 @click.option("--truth", type=FILE, required=True, help="True times: .csv or .json by workload, or a runs table.")
 @click.option(
     "--predictions",
@@ -37,17 +38,21 @@ def schedule() -> None:
     help="Of ideal, app-average, machine-average, a table like the truth, or a model's folder (with --runs).",
 )
 @click.option("--machines", type=FILE, required=True, help="CSV: machine,size and perhaps price_per_node_hour.")
-@click.option("--jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read TRACE.swf or TRACE.swf.gz.")
-@click.option("--policy", "policy_names", default="turnaround,considerate", show_default=True, metavar="LIST")
+@click.option("--jobs", "n_jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read TRACE.swf(.gz).")
+@click.option(
+    "--policy", default="turnaround,considerate", show_default=True, metavar="LIST", help="Names or FILE.py:FUNCTION."
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of jobs, workloads and policies."
 )
-@click.option("--seeds", type=click.IntRange(1, 1000), help="With --compare: so many seeds, from --seed on.  [10]")
+@click.option("--seeds", type=click.IntRange(1, 1000), help="With --compare: number of seeds, from --seed on.  [10]")
 @click.option("--compare", "comparing", is_flag=True, help="Over several seeds, and say which differences are real.")
 @click.option("--limits", default="double", show_default=True, help="A limit that is too short: double it, or strict.")
-@click.option("--wall-limit", type=float, help="Longest limit granted, in s.  [43,200 with drawn jobs, else none]")
+@click.option(
+    "--wall-limit", "wall_limit_s", type=float, help="Longest limit granted, in s.  [43,200 with drawn jobs, else none]"
+)
 @click.option("--utilisation", type=float, default=0.9, show_default=True, help="Load of the jobs that are drawn.")
-@click.option("--deadline", type=float, help="Each job should end within so many times its requested time.")
+@click.option("--deadline", type=float, help="Each job should end within this many times its requested time.")
 @click.option("--backfill/--no-backfill", default=True, show_default=True, help="EASY backfilling, or FCFS alone.")
 @click.option("--processors-per-node", type=click.IntRange(1), help="Of a trace.  [by its header, else 1]")
 @click.option("--cells", help="What a CSV holds: speedup or relative-time.  [speedup below 'Args']")
@@ -56,17 +61,17 @@ def schedule() -> None:
 @click.option("--source", help="Platform whose runs a model predicts from.  [the most measured]")
 @click.option("--figure", "figure_file", type=FILE, help="Draw the last simulation: .png, .svg or .pdf.")
 @JSON
-def simulate_(
+def simulate(
     truth: Path,
     predictions: str,
     machines: Path,
-    jobs: str,
-    policy_names: str,
+    n_jobs: str,
+    policy: str,
     seed: int,
     seeds: int | None,
     comparing: bool,
     limits: str,
-    wall_limit: float | None,
+    wall_limit_s: float | None,
     utilisation: float,
     deadline: float | None,
     backfill: bool,
@@ -79,33 +84,55 @@ def simulate_(
     json_file: Path | None,
 ) -> None:
     """Simulate clusters under policies that see predictions while the truth decides."""
-    from crossperf.schedule import figure, policies, synthetic, tables
+    from crossperf.schedule import policies, readers, synthetic
+    from crossperf.schedule.compare import compare
     from crossperf.schedule.simulate import Rules
+    from crossperf.schedule.simulate import simulate as run
+    from crossperf.schedule.times import aligned
 
-    if figure_file:
-        if comparing:
-            raise SettingsError("--figure: found with --compare, expected one of them: a figure shows one simulation.")
-        figure.check_ending(figure_file)
-    if seeds and not comparing:
-        raise SettingsError("--seeds: found without --compare, expected both: one seed is simulated without.")
-    chosen = list(dict.fromkeys(names(policy_names) or []))
-    for name in chosen:
+    _check(figure_file, seeds, comparing)
+    policy_names = list(dict.fromkeys(names(policy) or []))
+    for name in policy_names:
         policies.make(name)
-    clusters = tables.read_machines(machines)
-    true_times = tables.read_times(truth, cells=cells, reference=reference)
+    clusters = readers.read_machines(machines)
+    true_times = readers.read_times(truth, cells=cells, reference=reference)
     asked_for = list(dict.fromkeys(names(predictions) or []))
     predicted = _apart(asked_for, [_predictions(name, true_times, cells, runs_file, source) for name in asked_for])
-    if not chosen or not predicted:
+    if not policy_names or not predicted:
         raise SettingsError("--policy and --predictions: expected at least one of each.")
-    true_times, *predicted = tables.aligned(true_times, *predicted)
-    if wall_limit is None and jobs.isdecimal():
-        wall_limit = synthetic.LONGEST_S
-    rules = Rules(limits, wall_limit, backfill, deadline)
-    jobs_of = _jobs(jobs, clusters, true_times, utilisation, processors_per_node)
+    true_times, *predicted = aligned(true_times, *predicted)
+    if wall_limit_s is None and n_jobs.isdecimal():
+        wall_limit_s = synthetic.LONGEST_S
+    rules = Rules(limits, wall_limit_s, backfill, deadline)
+    jobs_of = _jobs(n_jobs, clusters, true_times, utilisation, processors_per_node)
     if comparing:
-        _compare(jobs_of, clusters, true_times, predicted, chosen, range(seed, seed + (seeds or 10)), rules, json_file)
+        with progress_bar("simulating") as progress:
+            several = list(range(seed, seed + (seeds or 10)))
+            result = compare(
+                jobs_of, clusters, true_times, predicted, policy_names, several, rules=rules, progress=progress
+            )
+        _show_comparison(result, jobs_of(seed), true_times, json_file)
     else:
-        _simulate(jobs_of(seed), clusters, true_times, predicted, chosen, seed, rules, figure_file, json_file)
+        jobs = jobs_of(seed)
+        outcomes = [
+            run(jobs, clusters, true_times, table, name, rules=rules, seed=seed)
+            for name in policy_names
+            for table in predicted
+        ]
+        _show_outcomes(outcomes, true_times, figure_file, json_file)
+
+
+def _check(figure_file: Path | None, seeds: int | None, comparing: bool) -> None:
+    """Raise where options do not go together, before anything takes time."""
+    from crossperf.report.figures.drawn import FORMATS
+
+    if figure_file and comparing:
+        raise SettingsError("--figure: found with --compare, expected one of them: a figure shows one simulation.")
+    if figure_file and figure_file.suffix[1:].lower() not in FORMATS:
+        expected = f"a name that ends in .{', .'.join(FORMATS)}"
+        raise SettingsError(f"--figure: found {str(figure_file)!r}, expected {expected}.")
+    if seeds and not comparing:
+        raise SettingsError("--seeds: found without --compare, expected both: one seed is simulated without.")
 
 
 def _jobs(
@@ -126,28 +153,29 @@ def _jobs(
 def _predictions(
     name: str, truth: RelativeTimes, cells: str | None, runs_file: Path | None, source: str | None
 ) -> RelativeTimes:
-    from crossperf.schedule import tables
+    from crossperf.schedule.predictors import PREDICTORS
+    from crossperf.schedule.readers import read_times
 
-    if name in tables.PREDICTORS:
-        return tables.PREDICTORS[name](truth)
+    if name in PREDICTORS:
+        return PREDICTORS[name](truth)
     if Path(name).is_dir():
         return _of_model(Path(name), truth, runs_file, source)
     if not Path(name).exists():
         raise SettingsError(
-            f"--predictions: found {name!r}{did_you_mean(name, tables.PREDICTORS)}, expected a table of times, a "
-            f"model's folder, or one of {some_of(tables.PREDICTORS)}."
+            f"--predictions: found {name!r}{did_you_mean(name, PREDICTORS)}, expected a table of times, a model's "
+            f"folder, or one of {some_of(PREDICTORS)}."
         )
-    return tables.read_times(name, cells=cells)
+    return read_times(name, cells=cells)
 
 
-def _apart(written: Sequence[str], found: Sequence[RelativeTimes]) -> list[RelativeTimes]:
-    """Return predictions that can be told apart: those of one name go by what the user wrote."""
+def _apart(written: Sequence[str], tables: Sequence[RelativeTimes]) -> list[RelativeTimes]:
+    """Return predictions under different names: those that share one go by what the user wrote."""
     from dataclasses import replace
 
-    short = [table.name for table in found]
+    short = [table.name for table in tables]
     return [
         replace(table, name=name) if short.count(table.name) > 1 else table
-        for name, table in zip(written, found, strict=True)
+        for name, table in zip(written, tables, strict=True)
     ]
 
 
@@ -158,7 +186,7 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
     from crossperf.model import store
     from crossperf.prediction.answer import predict
     from crossperf.runs.table import from_frame, read
-    from crossperf.schedule.tables import from_predictions
+    from crossperf.schedule.predictors import from_predictions
 
     if runs_file is None:
         raise SettingsError(f"--predictions {folder}: a model predicts from runs, expected --runs TABLE with them.")
@@ -175,41 +203,26 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
     answer = predict(saved, from_frame(rows, name=str(runs_file)), level=0.8)
     for note in answer.notes:
         say(f"note: {note}")
-    found = from_predictions(answer.predictions, truth, source, name=folder.name)
+    predicted = from_predictions(answer.predictions, truth, source, name=folder.name)
     seen = set(saved.workloads)
-    if learned := sum(workload in seen for workload in found.workloads):
-        all_ = len(found.workloads)
-        say(f"doubt: {folder} was trained on {learned:,} of these {all_:,} workloads, so it does better here.")
-    return found
+    if learned := sum(workload in seen for workload in predicted.workloads):
+        total = len(predicted.workloads)
+        say(f"doubt: {folder} was trained on {learned:,} of these {total:,} workloads, so it does better here.")
+    return predicted
 
 
-def _simulate(
-    jobs: Jobs,
-    machines: Machines,
-    truth: RelativeTimes,
-    predicted: Sequence[RelativeTimes],
-    policy_names: Sequence[str],
-    seed: int,
-    rules: Rules,
-    figure_file: Path | None,
-    json_file: Path | None,
+def _show_outcomes(
+    outcomes: Sequence[Outcome], truth: RelativeTimes, figure_file: Path | None, json_file: Path | None
 ) -> None:
-    from crossperf.cli import schedule_tables
     from crossperf.files import write_json
-    from crossperf.schedule import figure
-    from crossperf.schedule.simulate import simulate
+    from crossperf.report import schedule_figure, schedule_terminal
 
-    outcomes = [
-        simulate(jobs, machines, truth, table, policy, rules=rules, seed=seed)
-        for policy in policy_names
-        for table in predicted
-    ]
-    picture = figure.draw(outcomes[-1]) if figure_file else None
-    schedule_tables.outcomes(outcomes)
-    _say_notes(jobs, truth)
-    _say_doubts(jobs, outcomes)
+    picture = schedule_figure.draw(outcomes[-1]) if figure_file else None
+    schedule_terminal.outcomes(outcomes)
+    _say_notes(outcomes[0].jobs, truth)
+    _say_doubts(outcomes)
     if figure_file and picture:
-        figure.save(picture, figure_file)
+        picture.save(figure_file)
         wrote(figure_file)
     if json_file:
         write_json(json_file, {"format": 1, "simulations": [outcome.to_json() for outcome in outcomes]})
@@ -225,49 +238,39 @@ def _say_notes(jobs: Jobs, truth: RelativeTimes) -> None:
         say(f"note: {jobs.name}: {count:,} lines were left out: {reason}.")
 
 
-def _say_doubts(jobs: Jobs, outcomes: Sequence[Outcome]) -> None:
+def _say_doubts(outcomes: Sequence[Outcome]) -> None:
     # Which jobs can go somewhere depends on what is predicted, not on the policy.
-    nowhere = {outcome.predictor: outcome.unplaceable() for outcome in outcomes}
-    alike = all(counts == outcomes[0].unplaceable() for counts in nowhere.values())
-    for predictor, reasons in [("", outcomes[0].unplaceable())] if alike else nowhere.items():
+    nowhere = {f" with {outcome.predictor}": outcome.unplaceable() for outcome in outcomes}
+    same = all(counts == outcomes[0].unplaceable() for counts in nowhere.values())
+    for who, reasons in {"": outcomes[0].unplaceable()}.items() if same else nowhere.items():
         for reason, count in reasons.items():
-            with_what = f" with {predictor}" if predictor else ""
-            say(f"note: {count:,} of {len(jobs):,} jobs could go nowhere{with_what}: {reason}.")
-    if not alike:
-        say(f"doubt: {_UNLIKE}")
+            say(f"note: {count:,} of {len(outcomes[0].jobs):,} jobs could go nowhere{who}: {reason}.")
+    if not same:
+        say(f"doubt: {_OTHER_JOBS}")
     for outcome in outcomes:
         counts, who = outcome.counts(), f"{outcome.policy} with {outcome.predictor}"
-        if counts["killed"]:
-            say(f"doubt: {who}: {counts['killed']:,} jobs were ended at their limit and count as run until then.")
-        if counts["deadlines_missed"]:
-            say(f"note: {who}: {counts['deadlines_missed']:,} jobs ended after their deadline.")
+        _say_killed(who, counts.killed)
+        if counts.deadlines_missed:
+            say(f"note: {who}: {counts.deadlines_missed:,} jobs ended after their deadline.")
 
 
-def _compare(
-    jobs_of: Callable[[int], Jobs],
-    machines: Machines,
-    truth: RelativeTimes,
-    predicted: Sequence[RelativeTimes],
-    policy_names: Sequence[str],
-    seeds: Sequence[int],
-    rules: Rules,
-    json_file: Path | None,
-) -> None:
-    from crossperf.cli import schedule_tables
+def _say_killed(who: str, killed: int) -> None:
+    if killed:
+        say(f"doubt: {who}: {killed:,} jobs were ended at their limit and count as run until then.")
+
+
+def _show_comparison(result: Comparison, jobs: Jobs, truth: RelativeTimes, json_file: Path | None) -> None:
     from crossperf.files import write_json
-    from crossperf.schedule.compare import compare
+    from crossperf.report import schedule_terminal
 
-    with progress_bar("simulating") as progress:
-        result = compare(jobs_of, machines, truth, predicted, policy_names, list(seeds), rules=rules, progress=progress)
-    schedule_tables.comparison(result)
-    _say_notes(jobs_of(seeds[0]), truth)
-    if result.counts["unplaceable"]:
-        say(f"note: {result.counts['unplaceable']:,} of {result.counts['jobs']:,} placements went nowhere, over all.")
-    if len({cell.counts["placed"] for cell in result.cells}) > 1:
-        say(f"doubt: {_UNLIKE}")
-    for cell in result.cells:
-        if killed := cell.counts["killed"]:
-            say(f"doubt: {cell.name}: {killed:,} jobs were ended at their limit and count as run until then.")
+    schedule_terminal.comparison(result)
+    _say_notes(jobs, truth)
+    if result.counts.unplaceable:
+        say(f"note: {result.counts.unplaceable:,} of {result.counts.jobs:,} placements went nowhere, over all.")
+    if len({scores.counts.placed for scores in result.scores}) > 1:
+        say(f"doubt: {_OTHER_JOBS}")
+    for scores in result.scores:
+        _say_killed(scores.name, scores.counts.killed)
     if json_file:
         write_json(json_file, result.to_json())
         wrote(json_file)

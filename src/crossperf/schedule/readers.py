@@ -1,0 +1,213 @@
+"""Reads the tables that a simulation rests on from files: times by workload, and machines."""
+
+# W workloads, M modes
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from crossperf.errors import SettingsError, did_you_mean, some_of
+from crossperf.runs import table as runs_table
+from crossperf.schedule.arrays import Floats
+from crossperf.schedule.machines import Machines, price_of
+from crossperf.schedule.times import CELLS, RelativeTimes, ScheduleTableError
+
+
+def read_times(
+    path: str | os.PathLike[str], *, cells: str | None = None, reference: str | None = None
+) -> RelativeTimes:
+    """Return a table of times from a file: CSV or JSON with a row for each workload, or a runs table.
+
+    A CSV has the columns ``app`` and ``input`` (or ``App``, ``Args``, ``Ranks``), one for each mode, and where it gives
+    intervals ``MODE:low`` and ``MODE:high``. A runs table gives the medians of what was measured.
+
+    Parameters
+    ----------
+    cells
+        ``speedup`` or ``relative-time``. ``None`` reads cells under ``Args`` as speed-ups, others as relative times.
+    reference
+        The platform of a runs table that times are relative to; ``None`` takes the one with the most workloads.
+    """
+    if cells not in (None, *CELLS):
+        raise SettingsError(f"cells: found {cells!r}, expected {' or '.join(CELLS)}.", argument="cells")
+    path = Path(path)
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no such file"
+        raise _refusal(path, f"{what}, expected a table of times (.csv or .json) or a runs table.")
+    if path.suffix == ".json":
+        return _from_json(path)
+    if path.suffix == ".csv" and not _is_runs_table(path):
+        return _from_csv(path, cells)
+    return from_runs(runs_table.read(path), reference=reference)
+
+
+def _refusal(path: str | os.PathLike[str], problem: str, row: int = 0, column: str = "") -> ScheduleTableError:
+    place = f"{path}" + (f", row {row:,}" if row else "") + (f", column {column!r}" if column else "")
+    return ScheduleTableError(f"{place}: {problem}", path=os.fspath(path), row=row or None)
+
+
+def _is_runs_table(path: Path) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        header = lines.readline().strip().split(",")
+    return {"platform", "runtime_s"} <= set(header)
+
+
+def _rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the columns and rows of a CSV, spaces and a ``#`` before the first name gone."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            records = [[word.strip() for word in record] for record in csv.reader(lines) if any(record)]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise _refusal(path, f"does not read as CSV ({error}).") from error
+    if len(records) < 2:
+        raise _refusal(path, "found no rows, expected a header and at least one row.")
+    header = [records[0][0].lstrip("#").strip(), *records[0][1:]]
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise _refusal(path, f"found the column {twice[0]!r} more than once. Remove one.")
+    for row, record in enumerate(records[1:], start=2):
+        if len(record) != len(header):
+            raise _refusal(path, f"found {len(record)} cells, expected {len(header)} as in the header.", row)
+    return header, [dict(zip(header, record, strict=True)) for record in records[1:]]
+
+
+def _from_csv(path: Path, cells: str | None) -> RelativeTimes:
+    header, rows = _rows(path)
+    named = {name.lower(): name for name in header}
+    app, input_, ranks = named.get("app"), named.get("args") or named.get("input"), named.get("ranks")
+    if app is None or input_ is None:
+        expected = "'app' and 'input' (or 'App', 'Args', 'Ranks') and one for each mode"
+        raise _refusal(path, f"found the columns {some_of(header)}, expected {expected}.")
+    workloads = [(row[app], " ".join(filter(None, (row[input_], ranks and f"ranks={row[ranks]}")))) for row in rows]
+    _refuse_twice(path, workloads)
+    modes = [name for name in header if name not in (app, input_, ranks) and not name.endswith((":low", ":high"))]
+    inverse = (cells or ("speedup" if "args" in named else "relative-time")) == "speedup"
+
+    def read(suffix: str) -> Floats:
+        columns = [_column(path, rows, mode + suffix) for mode in modes]
+        relative_wm = np.stack(columns, axis=1) if columns else np.empty((len(rows), 0))
+        return 1.0 / relative_wm if inverse else relative_wm
+
+    relative_wm, low_wm, high_wm = read(""), read(":low"), read(":high")
+    if inverse:
+        low_wm, high_wm = high_wm, low_wm
+    groups = [f"{row[app]} {row[ranks]}" if ranks else row[app] for row in rows]
+    low_wm, high_wm = (np.where(np.isnan(end), relative_wm, end) for end in (low_wm, high_wm))
+    return RelativeTimes.of(workloads, modes, relative_wm, low_wm, high_wm, group_w=groups, name=path.name)
+
+
+def _column(path: Path, rows: Sequence[Mapping[str, str]], name: str) -> Floats:
+    values = []
+    for number, row in enumerate(rows, start=2):
+        text = row.get(name, "")
+        value = _positive(text)
+        if value is None:
+            expected = "a number above 0, or nothing where the workload cannot run"
+            raise _refusal(path, f"found {text!r}, expected {expected}.", number, name)
+        values.append(value)
+    return np.array(values)
+
+
+def _positive(text: str) -> float | None:
+    """Return a number above 0, NaN for an empty cell, ``None`` for anything else."""
+    if not text:
+        return math.nan
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.0 < value < math.inf else None
+
+
+def _refuse_twice(path: Path, workloads: Sequence[tuple[str, str]]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for row, workload in enumerate(workloads, start=2):
+        if workload in seen:
+            raise _refusal(path, f"found {' '.join(workload)!r} a second time, expected each workload once.", row)
+        seen.add(workload)
+
+
+def _from_json(path: Path) -> RelativeTimes:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        cells, modes, rows = facts.get("cells", CELLS[0]), list(facts["modes"]), facts["workloads"]
+        workloads = [(str(row["app"]), str(row["input"])) for row in rows]
+        groups = [str(row.get("group", row["app"])) for row in rows]
+        tables = [
+            np.array([[float(row.get(key, row["times"]).get(mode, math.nan)) for mode in modes] for row in rows])
+            for key in ("times", "low", "high")
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = f"does not read as a table of times ({type(error).__name__}: {error})"
+        expected = "'modes' and 'workloads', each with 'app', 'input' and 'times' by mode"
+        raise _refusal(path, f"{problem}, expected {expected}.") from error
+    if cells != CELLS[0]:
+        raise _refusal(path, f"found cells of {cells!r}, expected {CELLS[0]!r} in JSON.")
+    _refuse_twice(path, workloads)
+    if not rows or any((cells_wm <= 0).any() or np.isinf(cells_wm).any() for cells_wm in tables):
+        raise _refusal(path, "expected workloads, all with times above 0. Fix the table.")
+    return RelativeTimes.of(workloads, modes, *tables, group_w=groups, name=path.name)
+
+
+def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> RelativeTimes:
+    """Return the median times of a runs table, relative to a platform; workloads not measured there are left out."""
+    cells = (
+        table.succeeded.group_by("app", "input", "platform")
+        .agg(pl.col("runtime_s").median())
+        .sort("app", "input", "platform")
+    )
+    platforms = sorted(cells["platform"].unique())
+    if not platforms:
+        raise _refusal(table.path, "found no successful run, expected measured times.")
+    if reference is None:
+        counts = {platform: (cells["platform"] == platform).sum() for platform in platforms}
+        reference = max(platforms, key=lambda platform: counts[platform])
+    if reference not in platforms:
+        raise SettingsError(
+            f"reference: found {reference!r}{did_you_mean(reference, platforms)}, expected a platform of "
+            f"{table.path}: {some_of(platforms, 20)}.",
+            argument="reference",
+        )
+    wide = cells.pivot("platform", index=["app", "input"], values="runtime_s").sort("app", "input")
+    measured = wide.filter(pl.col(reference).is_not_null())
+    seconds_wm = measured.select(platforms).fill_null(np.nan).to_numpy().astype(np.float64)
+    relative_wm = seconds_wm / seconds_wm[:, [platforms.index(reference)]]
+    workloads = list(zip(measured["app"].to_list(), measured["input"].to_list(), strict=True))
+    missing = wide.height - measured.height
+    notes = [f"{missing:,} workloads of {table.path} were not measured on {reference} and are not drawn."]
+    return RelativeTimes.of(
+        workloads, platforms, relative_wm, name=Path(table.path).name, notes=notes if missing else []
+    )
+
+
+def read_machines(path: str | os.PathLike[str]) -> Machines:
+    """Return the clusters of a CSV with the columns ``machine``, ``size`` and perhaps ``price_per_node_hour``."""
+    path = Path(path)
+    if not path.is_file():
+        raise _refusal(path, "no such file, expected a CSV of machines. Check the path.")
+    header, rows = _rows(path)
+    if not {"machine", "size"} <= set(header):
+        expected = "'machine' and 'size' (its nodes), and perhaps 'price_per_node_hour'"
+        raise _refusal(path, f"found the columns {some_of(header)}, expected {expected}.")
+    nodes: dict[str, int] = {}
+    prices: dict[str, float] = {}
+    for number, row in enumerate(rows, start=2):
+        name, size, price = row["machine"], row["size"], row.get("price_per_node_hour", "")
+        if not name or name in nodes:
+            raise _refusal(path, f"found the machine {name!r}, expected each once, by name.", number)
+        if not size.isdecimal() or int(size) < 1:
+            raise _refusal(path, f"found {size!r} nodes, expected a whole number above 0.", number)
+        nodes[name] = int(size)
+        value = price_of(price)
+        if value is None:
+            raise _refusal(path, f"found a price of {price!r}, expected 0 or more, or nothing.", number)
+        prices[name] = value
+    return Machines.of(nodes, prices)

@@ -1,0 +1,115 @@
+"""The time of each workload in each place, true or predicted, relative to the reference platform."""
+
+# W workloads, M modes: ways to run on a cluster, such as tioga-cpu and tioga-gpu, which share its nodes
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from crossperf.errors import CrossperfError, some_of
+from crossperf.schedule.arrays import Floats
+
+#: What a cell of a file can hold: seconds over seconds on the reference, or the other way round.
+CELLS = ("relative-time", "speedup")
+
+
+class ScheduleTableError(CrossperfError):
+    """A table of times or machines cannot be used; ``path`` names it."""
+
+
+@dataclass(frozen=True)
+class RelativeTimes:
+    """Time of each workload in each mode over its time on the reference; NaN where it cannot run.
+
+    A workload is (app, input). `group_w` names what belongs together when times are averaged over an application.
+    The interval from `low_wm` to `high_wm` covers the truth in 80 % of the cases; both equal the time where none is
+    known.
+
+    >>> truth = RelativeTimes.of([("lu", "n=64")], ["cpu", "gpu"], np.array([[1.0, 0.25]]))
+    >>> truth.of_modes(["gpu"]).relative_wm
+    array([[0.25]])
+    """
+
+    workloads: tuple[tuple[str, str], ...]
+    modes: tuple[str, ...]
+    relative_wm: Floats
+    low_wm: Floats
+    high_wm: Floats
+    group_w: tuple[str, ...]
+    name: str = "times"
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        workloads: Sequence[tuple[str, str]],
+        modes: Sequence[str],
+        relative_wm: Floats,
+        low_wm: Floats | None = None,
+        high_wm: Floats | None = None,
+        *,
+        group_w: Sequence[str] | None = None,
+        name: str = "times",
+        notes: Sequence[str] = (),
+    ) -> RelativeTimes:
+        """Return a table; without intervals they have no width, without groups an application is one."""
+        low_wm = relative_wm if low_wm is None else low_wm
+        high_wm = relative_wm if high_wm is None else high_wm
+        groups = tuple(group_w) if group_w is not None else tuple(app for app, _ in workloads)
+        return cls(tuple(workloads), tuple(modes), relative_wm, low_wm, high_wm, groups, name, tuple(notes))
+
+    def of_workloads(self, workloads: Sequence[tuple[str, str]]) -> RelativeTimes:
+        """Return the rows of these workloads, in their order."""
+        place = {workload: w for w, workload in enumerate(self.workloads)}
+        rows = np.array([place[workload] for workload in workloads], np.int64)
+        return replace(
+            self,
+            workloads=tuple(workloads),
+            relative_wm=self.relative_wm[rows],
+            low_wm=self.low_wm[rows],
+            high_wm=self.high_wm[rows],
+            group_w=tuple(self.group_w[w] for w in rows),
+        )
+
+    def of_modes(self, modes: Sequence[str]) -> RelativeTimes:
+        """Return the columns of these modes, in their order; a mode that is not there is NaN throughout."""
+        place = {mode: m for m, mode in enumerate(self.modes)}
+
+        def columns(cells_wm: Floats) -> Floats:
+            nothing_w = np.full(len(cells_wm), np.nan)
+            return np.stack([cells_wm[:, place[mode]] if mode in place else nothing_w for mode in modes], axis=1)
+
+        cells = columns(self.relative_wm), columns(self.low_wm), columns(self.high_wm)
+        return replace(self, modes=tuple(modes), relative_wm=cells[0], low_wm=cells[1], high_wm=cells[2])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table as JSON's own types, which `read_times` reads; a cell that cannot run is left out."""
+        rows = []
+        for w, (app, input_) in enumerate(self.workloads):
+            row: dict[str, Any] = {"app": app, "input": input_, "group": self.group_w[w]}
+            for key, cells_wm in (("times", self.relative_wm), ("low", self.low_wm), ("high", self.high_wm)):
+                cells = zip(self.modes, cells_wm[w].tolist(), strict=True)
+                row[key] = {mode: cell for mode, cell in cells if not math.isnan(cell)}
+            rows.append(row)
+        return {"format": 1, "cells": CELLS[0], "modes": list(self.modes), "workloads": rows}
+
+
+def aligned(truth: RelativeTimes, *others: RelativeTimes) -> tuple[RelativeTimes, ...]:
+    """Return the tables for the workloads that all of them have and the modes of the first, with a note of the rest."""
+    shared = set(truth.workloads).intersection(*(other.workloads for other in others))
+    if not shared:
+        names = some_of((other.name for other in others), 4)
+        raise ScheduleTableError(
+            f"{names}: found no workload of {truth.name}, expected the same apps and inputs, such as "
+            f"{' '.join(truth.workloads[0])!r}."
+        )
+    kept = [workload for workload in truth.workloads if workload in shared]
+    missing = len(truth.workloads) - len(kept)
+    notes = (f"{missing:,} workloads of {truth.name} have no prediction and are not drawn.",) if missing else ()
+    first = replace(truth.of_workloads(kept), notes=truth.notes + notes)
+    return first, *(other.of_workloads(kept).of_modes(truth.modes) for other in others)
