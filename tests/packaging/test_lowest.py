@@ -20,6 +20,7 @@ COMMANDS = """
 --version
 toy --apps 6 --inputs 4 --seed 1 -o runs.csv
 toy --apps 6 --inputs 4 --seed 1 -o runs.parquet
+toy --apps 6 --inputs 4 --seed 1 -o runs.csv.gz
 toy --apps 1 --inputs 1 --platforms 4 --seed 2 -o new.jsonl
 runs check runs.csv
 runs info runs.parquet
