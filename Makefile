@@ -44,7 +44,7 @@ check: $(READY)
 
 # The site, in site/: strict about links, and nothing on it asks another host.
 docs: $(READY)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The sdist, and the wheel made from it, in dist/.
 build: $(READY)
