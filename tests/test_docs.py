@@ -213,13 +213,12 @@ def test_pages_use_the_terms_that_the_field_searches_for() -> None:
     )
 
 
-def test_the_table_of_rooms_is_what_the_contract_and_the_imports_say() -> None:
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        architecture = importlib.import_module("architecture")
-    finally:
-        sys.path.pop(0)
-    assert architecture.PAGE.read_text(encoding="utf-8") == architecture.page(), "run: python tools/architecture.py"
+@pytest.mark.parametrize("tool", ["architecture", "accuracy"])
+def test_what_a_tool_writes_into_a_page_is_current(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of rooms follows the layers and the imports, the figures follow the benchmark."""
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    module = importlib.import_module(tool)
+    assert module.PAGE.read_text(encoding="utf-8") == module.page(), f"run: python tools/{tool}.py"
 
 
 #: Pages whose Python runs from top to bottom, as one program, in a folder that holds the files they speak of.

@@ -23,8 +23,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = "tutorial.ipynb"
-#: The home page is the README: one page, no list of others beside it.
-HOME = "---\nhide: [navigation, toc]\n---\n"
+#: The home page is the README, with no list of other pages beside it.
+HOME = "---\nhide: [navigation]\n---\n"
 _LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 _FENCE = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 
