@@ -1,8 +1,12 @@
-# make demo: the main job end to end. make test: the whole suite. Both set up their own environment.
+# make demo: the main job end to end. make test: the whole suite. make docs: the site. Each sets up its own environment.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The exact releases that we develop with; `make CONSTRAINTS=/dev/null` takes whatever pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
+# Renewed by hand: a network's weights follow torch, and where a CPU build of this release is offered, plain pip takes it.
+TORCH ?= 2.13.0
 
 # Real programs that the tests count with and count (the tools, two emulators, MPI and an application), a browser for
 # the report, and a Slurm with its accounting.
@@ -11,13 +15,13 @@ DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-d
 	slurm-wlm slurm-wlm-basic-plugins slurm-client munge slurmdbd mariadb-server-core mariadb-client-core \
 	lua5.1 lua5.3 lua5.4
 
-.PHONY: demo test test-fast tools check bench clean
+.PHONY: demo test test-fast tools check docs build lock bench clean
 
 demo: $(READY)
 	$(BIN)/crossperf demo -o demo
 
 test: $(READY) tools
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term
 
 test-fast: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
@@ -38,6 +42,24 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in site/: strict about links, and nothing on it asks another host.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The sdist, and the wheel made from it, in dist/.
+build: $(READY)
+	$(BIN)/python -m build --no-isolation
+
+# Renew constraints.txt: the newest releases that pyproject.toml allows, and torch $(TORCH).
+lock:
+	rm -rf $(VENV)-lock
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	{ echo "# What 'make' installs; renewed by 'make lock' with $$($(PYTHON) --version)."; \
+	  $(VENV)-lock/bin/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > constraints.txt
+	rm -rf $(VENV)-lock
+
 bench: $(READY)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/accuracy.py --splits workload,app --seeds 0,1,2
@@ -48,14 +70,14 @@ bench: $(READY)
 	$(BIN)/python benchmarks/scheduling.py
 	$(BIN)/python benchmarks/slurm.py
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "crossperf needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "Python's venv is missing; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[dev]'
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo build dist site .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,6 +16,16 @@ def test_the_example_runs(path: Path) -> None:
     assert done.stdout.strip()
 
 
+@pytest.mark.slow
+def test_the_tutorial_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(Path(__file__).parent.parent / "docs" / "tutorial.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert any(cell.outputs for cell in notebook.cells if cell.cell_type == "code")
+
+
 def test_importing_the_package_loads_neither_torch_nor_polars_nor_scikit_learn() -> None:
     code = (
         "import sys, crossperf; from crossperf import runs, model, records; "

@@ -1,0 +1,67 @@
+"""What is published holds what a user needs, and nothing else."""
+
+from __future__ import annotations
+
+import tarfile
+import tomllib
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import ROOT, Built
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names_in(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def sources() -> set[str]:
+    src = ROOT / "src"
+    files = (path for path in src.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(src).as_posix() for path in files if ".egg-info" not in str(path)}
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(built: Built) -> None:
+    packaged = {name for name in names_in(built.wheel) if ".dist-info/" not in name}
+    assert packaged == sources()
+    for name in (
+        "py.typed",
+        "report/template.html",
+        "schedule/slurm/job_submit.lua",
+        "datasets/data/testbed.parquet",
+        "collect/cupti_inject.c",
+    ):
+        assert f"crossperf/{name}" in packaged
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_the_licence_and_names_no_address(built: Built) -> None:
+    (info,) = (name for name in names_in(built.wheel) if name.endswith(".dist-info/METADATA"))
+    assert info.replace("METADATA", "licenses/LICENSE") in names_in(built.wheel)
+    with zipfile.ZipFile(built.wheel) as archive:
+        metadata = Parser().parsestr(archive.read(info).decode())
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Version"] == PROJECT["version"]
+    assert metadata.get_all("Project-URL") is None
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_what_is_needed_to_work_on_it(built: Built) -> None:
+    with tarfile.open(built.sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {"LICENSE", "README.md", "CHANGELOG.md", "Makefile", "constraints.txt", "mkdocs.yml", "tests/conftest.py"}
+    assert wanted <= names
+    assert not any("__pycache__" in name for name in names)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    import crossperf
+
+    assert crossperf.__version__ == PROJECT["version"]
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
