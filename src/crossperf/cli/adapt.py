@@ -1,4 +1,4 @@
-"""``crossperf adapt``: a platform added to a trained model from a few workloads measured there."""
+"""``crossperf adapt``: a platform added to a trained model from a few workloads measured on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crossperf.errors import SettingsError
 @MODEL
 @click.argument("new_runs", metavar="[NEW_RUNS]", required=False, type=PATH)
 @click.option("-o", "--output", type=PATH, help="The model folder to make.")
-@click.option("--suggest", type=int, metavar="N", help="Name N workloads to measure next there, and write no model.")
+@click.option("--suggest", "count", type=int, metavar="N", help="Name N workloads to measure next on it, and write no model.")
 @click.option("--platform", help="Which platform to add, where NEW_RUNS has several that MODEL does not know.")
 @seed("the draws that set the prior of the new platform")
 @overwrite("model")
@@ -24,27 +24,27 @@ def adapt(
     model_folder: Path,
     new_runs: Path | None,
     output: Path | None,
-    suggest: int | None,
+    count: int | None,
     platform: str | None,
     seed: int,
     overwrite: bool,
     json_file: Path | None,
 ) -> None:
-    """Add the platform of NEW_RUNS to MODEL from a few workloads that were measured there.
+    """Add the platform of NEW_RUNS to MODEL from a few workloads that were measured on it.
 
     The workloads are those that MODEL was trained on; others count where NEW_RUNS has them on known platforms too.
     What MODEL predicts for the platforms it knew stays as it is.
     """
-    if suggest is None and (new_runs is None or output is None):
+    if count is None and (new_runs is None or output is None):
         missing = "NEW_RUNS" if new_runs is None else "-o"
         raise SettingsError(
             f"adapt: {missing} is missing, expected MODEL NEW_RUNS -o MODEL2 to add a platform, or MODEL --suggest N "
             "to learn what to measure."
         )
-    if suggest is not None and output is not None:
+    if count is not None and output is not None:
         raise SettingsError("adapt: found --suggest and -o, expected one of them: --suggest writes no model.")
-    if suggest is not None:
-        _suggest(model_folder, new_runs, suggest, platform, seed, json_file)
+    if count is not None:
+        _suggest(model_folder, new_runs, count, platform, seed, json_file)
     elif new_runs is not None and output is not None:
         _adapt(model_folder, new_runs, output, platform, seed, overwrite, json_file)
 
@@ -65,7 +65,7 @@ def _adapt(
 
     store.refuse_unless_free(output, overwrite=overwrite)
     result = adapt.adapt(store.load(model_folder), new_runs, platform=platform, seed=seed)
-    store.save(result.saved, output, overwrite=overwrite)
+    result.model.save(output, overwrite=overwrite)
     show.adaptation(result)
     for note in result.notes:
         say(f"note: {note}")

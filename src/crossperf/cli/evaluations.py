@@ -41,11 +41,11 @@ def _refuse_another(evaluation: Evaluation, source: Path, table: Path) -> None:
     """Raise unless an evaluation was made from the runs of this table."""
     from crossperf.runs.table import read
 
-    fingerprint, expected = read(table).fingerprint, evaluation.table["fingerprint"]
+    fingerprint, expected = read(table).fingerprint, evaluation.table.fingerprint
     if fingerprint != expected:
         raise CrossperfError(
             f"{table}: its runs have the fingerprint {fingerprint}, expected {expected}, those that {source} was made "
-            f"from ({evaluation.table['path']}). Evaluate this table, or leave it out.",
+            f"from ({evaluation.table.path}). Evaluate this table, or leave it out.",
             found=fingerprint,
             expected=expected,
         )

@@ -25,12 +25,13 @@ _EXPLAINED = 5
     help="source, fastest, or a platform.",
     shell_complete=completing(lambda context: ["source", "fastest", *model_platforms(context)]),
 )
-@click.option("--level", default=0.8, show_default=True, help="How often the ranges should hold the truth.")
+@click.option("--level", default=0.8, show_default=True, help="How often the intervals should hold the truth.")
 @click.option(
-    "--explain", is_flag=True, help="Show which counters pushed a prediction, and the nearest known workloads."
+    "--explain", is_flag=True, help="Show the contribution of each counter, and the nearest known workloads."
 )
 @click.option(
     "--explain-platform",
+    "platform",
     metavar="PLATFORM",
     help="Explain this platform instead of the fastest predicted.",
     shell_complete=completing(model_platforms),
@@ -43,7 +44,7 @@ def predict(
     relative_to: str,
     level: float,
     explain: bool,
-    explain_platform: str | None,
+    platform: str | None,
     seed: int,
     json_file: Path | None,
 ) -> None:
@@ -52,15 +53,12 @@ def predict(
     from crossperf.prediction import answer
     from crossperf.report import terminal as show
 
-    saved = store.load(model_folder)
-    result = answer.predict(saved, table, relative_to=relative_to, level=level)
+    result = answer.predict(store.load(model_folder), table, relative_to=relative_to, level=level)
     show.predictions(result)
     notes = list(result.notes)
     facts: dict[str, Any] = {"predictions": [prediction.to_json() for prediction in result.predictions]}
-    if explain or explain_platform:
-        from crossperf.prediction.explain import explain as explain_runs
-
-        reasons = explain_runs(saved, table, platform=explain_platform, limit=_EXPLAINED, seed=seed)
+    if explain or platform:
+        reasons = result.explain(platform, limit=_EXPLAINED, seed=seed)
         for reason in reasons.explanations:
             show.explanation(reason)
         notes += [note for note in reasons.notes if note not in notes]

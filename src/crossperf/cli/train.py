@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossperf.cli.completion import completing, models
 from crossperf.cli.options import PATH, PLATFORMS, SETTINGS, TABLE, names, overwrite, seed, settings_of
 from crossperf.cli.output import progress_bar, wrote
-from crossperf.errors import CrossperfError, DatasetError, SettingsError
+from crossperf.errors import CrossperfError, SettingsError
 
 if TYPE_CHECKING:
-    from crossperf.dataset.build import Dataset
-    from crossperf.model.base import Predictor
+    from crossperf.dataset import Dataset
+    from crossperf.model import TrainedModel
 
 
 @click.command()
@@ -48,34 +48,24 @@ def train(
     from crossperf.report import terminal as show
 
     chosen = settings_of(settings)
-    made = model.make(model_name, **chosen)
-    if "seed" in made.get_params() and "seed" not in chosen:
-        made.set_params(seed=seed)
-    made.refuse_unless_savable()
+    # Asked before the table is read: a model that cannot be made, or kept, costs nobody a fit.
+    model.make(model_name, **chosen).refuse_unless_savable()
     store.refuse_unless_free(output, overwrite=overwrite)
     data = dataset.build(table, platforms=names(platforms))
-    _refuse_single(data, table)
     with progress_bar(f"training {model_name}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
-        _learn(made, data, settings)
-    store.save(store.Saved.of(made, data), output, overwrite=overwrite)
-    show.training(made, data)
+        trained = _trained(data, model_name, {"seed": seed, **chosen}, settings)
+    trained.save(output, overwrite=overwrite)
+    show.training(trained)
     wrote(output)
 
 
-def _refuse_single(data: Dataset, table: Path) -> None:
-    if len(data.workloads) < 2:
-        raise DatasetError(
-            f"{table}: found a single workload, expected at least 2 to learn how workloads differ. Measure more "
-            "applications or inputs, and add their runs to the table.",
-            path=str(table),
-        )
+def _trained(data: Dataset, name: str, chosen: Mapping[str, Any], settings: Sequence[str]) -> TrainedModel:
+    """Return the trained model; what a library underneath raises about a value of --set becomes one sentence."""
+    from crossperf import model
 
-
-def _learn(made: Predictor, data: Dataset, settings: Sequence[str]) -> None:
-    """Fit a model; what a library underneath raises about a value of --set becomes one sentence."""
     try:
-        made.learn(data)
+        return model.train(data, name, **chosen)
     except CrossperfError:
         raise
     except (ValueError, TypeError) as error:
@@ -83,4 +73,4 @@ def _learn(made: Predictor, data: Dataset, settings: Sequence[str]) -> None:
             raise
         reason = str(error).splitlines()[0].rstrip(".")
         given = f"--set {' --set '.join(settings)}"
-        raise SettingsError(f"{given}: the model {made.name!r} does not fit with it ({reason}). Correct it.") from error
+        raise SettingsError(f"{given}: the model {name!r} does not fit with it ({reason}). Correct it.") from error
