@@ -15,7 +15,9 @@ from crossperf.errors import SettingsError
 @MODEL
 @click.argument("new_runs", metavar="[NEW_RUNS]", required=False, type=PATH)
 @click.option("-o", "--output", type=PATH, help="The model folder to make.")
-@click.option("--suggest", "count", type=int, metavar="N", help="Name N workloads to measure next on it, and write no model.")
+@click.option(
+    "--suggest", "count", type=int, metavar="N", help="Name N workloads to measure next on it, and write no model."
+)
 @click.option("--platform", help="Which platform to add, where NEW_RUNS has several that MODEL does not know.")
 @seed("the draws that set the prior of the new platform")
 @overwrite("model")

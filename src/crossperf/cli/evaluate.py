@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from crossperf import plugins
 from crossperf.cli.completion import completing, models
 from crossperf.cli.options import PLATFORMS, SEED, TABLE, names
 from crossperf.cli.output import JSON, progress_bar, say, wrote
 from crossperf.errors import SettingsError
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.run import Maker
 
 
 @click.command()
@@ -78,12 +75,14 @@ def evaluate(
         wrote(json_file)
 
 
-def models_of(text: str) -> Sequence[str] | Mapping[str, Maker]:
-    """Return the models of a list: their names, or objects where any is of the user's own (``FILE.py:NAME``)."""
+def models_of(text: str) -> dict[str, Any]:
+    """Return the models of a list by name: names of known ones, and objects of the user's own (``FILE.py:NAME``)."""
     chosen = names(text)
     if not chosen:
         raise SettingsError(f"models: found {text!r}, expected names, such as crossperf,ridge.", argument="models")
-    return chosen
+    return {
+        name: plugins.load(name, "model", argument="models") if plugins.is_file_spec(name) else name for name in chosen
+    }
 
 
 def shots_of(text: str | None, split: str) -> tuple[float, ...]:

@@ -26,9 +26,7 @@ _EXPLAINED = 5
     shell_complete=completing(lambda context: ["source", "fastest", *model_platforms(context)]),
 )
 @click.option("--level", default=0.8, show_default=True, help="How often the intervals should hold the truth.")
-@click.option(
-    "--explain", is_flag=True, help="Show the contribution of each counter, and the nearest known workloads."
-)
+@click.option("--explain", is_flag=True, help="Show the contribution of each counter, and the nearest known workloads.")
 @click.option(
     "--explain-platform",
     "platform",

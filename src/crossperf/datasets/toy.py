@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Platform:
+class ToyPlatform:
     """The facts of a made-up platform that the law knows."""
 
     name: str
@@ -39,11 +39,11 @@ class Platform:
 
 
 #: A desktop, a server, a small GPU and a large GPU, roughly.
-PLATFORMS: tuple[Platform, ...] = (
-    Platform("cpu-a", "cpu", 4e9, 4, 2e10, 4e-9, np.inf, 1e-3),
-    Platform("cpu-b", "cpu", 3e9, 32, 1.2e11, 5e-9, np.inf, 4e-3),
-    Platform("gpu-a", "gpu", 4e8, 1_500, 3e11, 3e-9, 8e9, 2e-2),
-    Platform("gpu-b", "gpu", 5e8, 10_000, 1.5e12, 2e-9, 2e10, 5e-2),
+PLATFORMS: tuple[ToyPlatform, ...] = (
+    ToyPlatform("cpu-a", "cpu", 4e9, 4, 2e10, 4e-9, np.inf, 1e-3),
+    ToyPlatform("cpu-b", "cpu", 3e9, 32, 1.2e11, 5e-9, np.inf, 4e-3),
+    ToyPlatform("gpu-a", "gpu", 4e8, 1_500, 3e11, 3e-9, 8e9, 2e-2),
+    ToyPlatform("gpu-b", "gpu", 5e8, 10_000, 1.5e12, 2e-9, 2e10, 5e-2),
 )
 
 #: Counters that a platform class cannot measure, as on real machines.
@@ -69,7 +69,7 @@ class Programs:
         return len(self.instructions_w)
 
 
-def law(programs: Programs, platform: Platform) -> Floats:
+def law(programs: Programs, platform: ToyPlatform) -> Floats:
     """Return the seconds that each program takes on a platform, without noise."""
     n = programs
     lanes_used_w = 1.0 / (1.0 - n.parallel_share_w + n.parallel_share_w / platform.lanes)
@@ -108,13 +108,13 @@ def draw_programs(apps: int, inputs: int, rng: np.random.Generator) -> Programs:
     )
 
 
-def make_platforms(n: int, rng: np.random.Generator) -> tuple[Platform, ...]:
+def make_platforms(n: int, rng: np.random.Generator) -> tuple[ToyPlatform, ...]:
     """Return the first `n` of the named platforms, and variations of them where more are asked for."""
     made = list(PLATFORMS[:n])
     while len(made) < n:
         pattern = PLATFORMS[len(made) % len(PLATFORMS)]
         facts = [f * rng.uniform(0.5, 2.0) for f in astuple(pattern)[2:]]
-        made.append(Platform(f"{pattern.platform_class}-{len(made)}", pattern.platform_class, *facts))
+        made.append(ToyPlatform(f"{pattern.platform_class}-{len(made)}", pattern.platform_class, *facts))
     return tuple(made)
 
 
@@ -170,7 +170,7 @@ def make_runs(
 
 
 def _counters(
-    programs: Programs, platform: Platform, repeats: int, noise: float, rng: np.random.Generator
+    programs: Programs, platform: ToyPlatform, repeats: int, noise: float, rng: np.random.Generator
 ) -> list[pl.Series]:
     """Return the counters as this platform's tools would report them, each repeat with its own error."""
     n = programs

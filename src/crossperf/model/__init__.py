@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from crossperf import plugins
 from crossperf.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ MODELS: dict[str, str] = {
     "median": "peers.Median",
 }
 DEFAULT = "crossperf"
-#: Installed packages add models of their own under this group of entry points.
-ENTRY_POINTS = "crossperf.models"
 
 #: The package behind each optional peer; 'crossperf[more-peers]' brings them all.
 PACKAGES = {"lightgbm": "lightgbm", "catboost": "catboost", "tabm": "pytabkit", "realmlp": "pytabkit"}
@@ -54,7 +53,6 @@ _PLACES = {place.partition(".")[2]: place for place in MODELS.values()} | {
 }
 __all__ = [
     "DEFAULT",
-    "ENTRY_POINTS",
     "MODELS",
     "PACKAGES",
     "CatBoost",
@@ -110,15 +108,10 @@ def _class_of(place: str) -> Any:
 
 def _installed(name: str, settings: dict[str, Any]) -> Predictor:
     """Return a model of an installed package; a name that nobody offers is refused."""
-    offered = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-    if name not in offered:
-        known = [*MODELS, *offered]
-        raise SettingsError(
-            f"Found the model {name!r}{did_you_mean(name, known)}, expected one of {', '.join(known)}.", model=name
-        )
-    from crossperf.model.wrapped import as_predictor
+    from crossperf.model.wrapped import maker_of
 
-    return as_predictor(offered[name].load()(**settings))
+    model = plugins.load(name, "model", known=MODELS)
+    return maker_of(functools.partial(model, **settings) if settings and callable(model) else model)()
 
 
 def __getattr__(name: str) -> Any:

@@ -48,7 +48,7 @@ Watch = Callable[[], float] | None
 
 
 class _Network(Predictor):
-    """What the networks share: encoded features, standardised targets, and settings that are checked alike."""
+    """What the networks share: encoded features, standardised targets, and settings that are checked in one place."""
 
     def __init__(
         self,

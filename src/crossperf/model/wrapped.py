@@ -5,18 +5,19 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.impute import SimpleImputer
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
 from crossperf.arrays import Floats
 from crossperf.dataset.features import Features
-from crossperf.errors import CrossperfError
+from crossperf.errors import CrossperfError, SettingsError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.limits import Limits, fill_targets
 from crossperf.model.fitted.protocols import Part
@@ -92,7 +93,7 @@ def as_predictor(model: Any) -> Predictor:
 
 
 def _copy(regressor: Any) -> Any:
-    return clone(regressor) if hasattr(regressor, "get_params") else copy.deepcopy(regressor)
+    return clone(regressor) if isinstance(regressor, BaseEstimator) else copy.deepcopy(regressor)
 
 
 def _abilities(regressor: Any) -> tuple[bool, bool]:
@@ -107,3 +108,22 @@ def _abilities(regressor: Any) -> tuple[bool, bool]:
     except Exception:
         return False, True
     return takes_nan, many_outputs
+
+
+def maker_of(model: Any) -> Callable[[], Predictor]:
+    """Return what makes a fresh, unfitted model each time it is called.
+
+    Parameters
+    ----------
+    model
+        An object with ``fit`` and ``predict`` (copied each time), a class, or a function without arguments.
+    """
+    if isinstance(model, Regressor) and not isinstance(model, type):
+        return lambda: as_predictor(model)
+    if not callable(model):
+        raise SettingsError(
+            f"models: found {type(model).__name__} {model!r}, expected a name, an object with fit and predict, or a "
+            "function that returns one.",
+            argument="models",
+        )
+    return lambda: as_predictor(model())

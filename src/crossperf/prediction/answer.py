@@ -126,13 +126,13 @@ def predict(model: TrainedModel, runs: Any, *, relative_to: str = "source", leve
         features = question.features[start : start + _CHUNK]
         forecast = model.fitted.forecast(features) if model.fitted.forecasts else None
         log_relative_np = model.fitted.predict(features) if forecast is None else forecast.log_relative_np
-        part = _Part(model, question, start, relative_to, level, log_relative_np, forecast)
+        part = _Chunk(model, question, start, relative_to, level, log_relative_np, forecast)
         predictions += part.predictions()
     return Answer(tuple(predictions), question.notes, model, question)
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Chunk:
     """Some cells of a question with what the model predicts for them."""
 
     model: TrainedModel

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, PATH, SCALE_LIMITS, site_of
 from crossperf.cli.output import say, wrote
+from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, PATH, SCALE_LIMITS, site_of
 from crossperf.errors import CrossperfError, some_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, PATH, POLICY, site_of
 from crossperf.cli.options import SEED
 from crossperf.cli.output import say, wrote
+from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, PATH, POLICY, site_of
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
