@@ -30,7 +30,7 @@ import numpy as np
 
 from crossperf import dataset
 from crossperf.datasets import testbed
-from crossperf.evaluation.run import Evaluation, evaluate, read
+from crossperf.evaluation import Evaluation, evaluate, read
 from crossperf.schedule import tables
 from crossperf.schedule.compare import METRIC, Cell, Difference, compare, differences
 from crossperf.schedule.simulate import Rules
@@ -133,10 +133,10 @@ def of_testbed(arguments: argparse.Namespace) -> list[str]:
     truth = tables.from_runs(testbed.load(), reference=SOURCE)
     predictors = [tables.ideal(truth), tables.app_average(truth), tables.machine_average(truth)]
     models = [
-        said(evaluations[split], name, split)
+        predicted(evaluations[split], name, split)
         for split in SPLITS
         for name in MODELS
-        if name in evaluations[split].models
+        if name in evaluations[split].scores
     ]
     truth, *predictors = tables.aligned(truth, *predictors, *models)
     n_jobs = int(arguments.jobs.split(",")[0])
@@ -166,13 +166,13 @@ def evaluated(arguments: argparse.Namespace) -> dict[str, Evaluation]:
     return {split: evaluate(data, MODELS, split=split, progress=progress) for split in SPLITS}  # type: ignore[arg-type]
 
 
-def said(evaluation: Evaluation, model: str, split: str) -> RelativeTimes:
-    """Return what a model said of the held-out cells that were measured on the source, as a table of times."""
+def predicted(evaluation: Evaluation, model: str, split: str) -> RelativeTimes:
+    """Return the predictions of the held-out cells that were measured on the source, as a table of times."""
     held_out = evaluation.held_out
     assert held_out is not None
     source = held_out.platforms.index(SOURCE)
     rows = np.flatnonzero(held_out.source_n == source)
-    answer = held_out.said[model]
+    answer = held_out.predictions[model]
 
     workloads = [held_out.workloads[w] for w in held_out.workload_n[rows]]
     middle_wm = np.exp(answer.predicted_np[rows] - answer.predicted_np[rows][:, [source]])

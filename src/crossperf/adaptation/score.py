@@ -9,22 +9,26 @@ model retrained from scratch on the same k, and with all training workloads meas
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crossperf import display, plain
 from crossperf.dataset.build import Dataset, Fold, folds
-from crossperf.errors import DatasetError, SettingsError, some_of
+from crossperf.dataset.facts import TableFacts
+from crossperf.display import Row, TableView
+from crossperf.errors import CrossperfError, DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.run import Maker, Progress, makers_of
 from crossperf.files import write_json
 from crossperf.model import head
 
-FORMAT = 1
+FORMAT = 2
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 #: The ways to come by a new platform's column: the head on workloads drawn or suggested, or the model learned anew.
@@ -34,43 +38,115 @@ Score = tuple[float, float]
 
 
 @dataclass(frozen=True)
+class TransferScore:
+    """The typical factors of one model on one new platform, learned one way from some workloads measured there.
+
+    ``column`` is of the new platform alone, ``vector`` of all platforms other than the source.
+    """
+
+    model: str
+    shots: str
+    way: str
+    platform: str
+    column: float
+    vector: float
+
+
+@dataclass(frozen=True, repr=False)
 class Transfer:
     """How well each model knows a new platform, by how many workloads were measured there."""
 
-    table: dict[str, Any]
+    table: TableFacts
     folds: int
     scored_folds: int
     seed: int
     draws: int
     #: How many workloads were measured on the new platform, in the words they were asked for, such as ``5%``.
-    shots: dict[str, float]
-    left_out: list[str]
+    shots: Mapping[str, float]
+    left_out: tuple[str, ...]
     #: Typical factor of one half of the repeats against the other, on the new platform's column.
     noise: float | None
-    #: By model, shots, way and platform: typical factors of the new platform's column and of the whole vector.
-    scores: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]
-    doubts: list[str] = field(default_factory=list)
+    scores: tuple[TransferScore, ...]
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models, in the order in which they were scored."""
+        return tuple(dict.fromkeys(score.model for score in self.scores))
+
+    @property
+    def about(self) -> str:
+        """What was evaluated, in a sentence: folds, seed, draws and table."""
+        return (
+            f"split platform, {len(self.left_out)} left out in turn, {self.scored_folds} of {self.folds} folds, seed "
+            f"{self.seed}, {self.draws} draws: {self.table.workloads:,} workloads of {self.table.apps:,} apps "
+            f"({self.table.path}, fingerprint {self.table.fingerprint})"
+        )
+
+    def of(self, model: str, shots: str, way: str) -> dict[str, TransferScore]:
+        """Return the scores of a model by platform; empty where they were not asked for."""
+        wanted = (model, shots, way)
+        return {own.platform: own for own in self.scores if (own.model, own.shots, own.way) == wanted}
 
     def mean(self, model: str, shots: str, way: str, figure: str = "column") -> float | None:
         """Return a typical factor as a geometric mean over the platforms; ``None`` where it was not asked for."""
-        by_platform = self.scores[model][shots].get(way, {})
-        return float(np.exp(np.mean([np.log(one[figure]) for one in by_platform.values()]))) if by_platform else None
+        factors = [getattr(own, figure) for own in self.of(model, shots, way).values()]
+        return float(np.exp(np.mean(np.log(factors)))) if factors else None
+
+    def view(self) -> TableView:
+        """Return the mean typical factors, a row for each model and number of shots."""
+        rows: list[Row] = []
+        for model, (label, count) in itertools.product(self.models, self.shots.items()):
+            means = [self.mean(model, label, way, figure) for figure in ("column", "vector") for way in WAYS]
+            if any(value is not None for value in means):
+                rows.append((model, label, f"{count:.0f}", *map(display.number, means)))
+        names = ("shots", "workloads", *WAYS, *(f"{way} RPV" for way in WAYS))
+        columns = (*display.words("model"), *display.numbers(*names))
+        return TableView("typical factor on a new platform", columns, tuple(rows))
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each score: pandas if installed, else Polars."""
+        names = TransferScore.__dataclass_fields__
+        return display.to_frame({name: [getattr(own, name) for own in self.scores] for name in names})
+
+    def __repr__(self) -> str:
+        return f"{self.about}\n{display.to_text(self.view())}"
+
+    def _repr_html_(self) -> str:
+        return display.to_html(self.view())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the scores, and their means over platforms, as JSON's own types."""
-        means = {
-            model: {
-                shots: {way: {f: self.mean(model, shots, way, f) for f in ("column", "vector")} for way in ways}
-                for shots, ways in by_shots.items()
-            }
-            for model, by_shots in self.scores.items()
-        }
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {"format": FORMAT, "split": "platform", **facts, "means": means}
+        """Return the scores as JSON's own types."""
+        return {"format": FORMAT, "split": "platform", **plain.to_json(self)}
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any], where: str = "the scores") -> Transfer:
+        """Return the scores that `to_json` wrote, or those of format 1."""
+        number = facts.get("format")
+        if facts.get("split") != "platform" or number not in (1, FORMAT):
+            raise CrossperfError(
+                f"{where}: found format {number!r}, expected scores of new platforms of format {FORMAT} or 1. "
+                "A newer crossperf may read it; otherwise evaluate again with this one.",
+                found=number,
+            )
+        return plain.from_json(cls, _as_format_2(facts) if number == 1 else facts)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON; the file appears whole or not at all."""
         write_json(path, self.to_json())
+
+
+def _as_format_2(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return format 1, whose scores are nested by model, shots, way and platform, as format 2."""
+    scores = [
+        {"model": model, "shots": shots, "way": way, "platform": platform, **factors}
+        for model, by_shots in facts["scores"].items()
+        for shots, by_way in by_shots.items()
+        for way, by_platform in by_way.items()
+        for platform, factors in by_platform.items()
+    ]
+    caveat = "Scores of format 1 count the source platform in the whole vector: do not compare them with newer ones."
+    return {**facts, "scores": scores, "caveats": [caveat, *facts["doubts"]]}
 
 
 def transfer(
@@ -107,7 +183,7 @@ def transfer(
     platforms = list(left_out or data.platforms)
     parts = [(name, _Part.of(data, name, n_folds, seed, scored_folds)) for name in platforms]
     labels = {_label(count): count for count in shots}
-    found: dict[tuple[str, str, str, str], list[Score]] = {}
+    by_way: dict[tuple[str, str, str, str], list[Score]] = {}
     fits = {name: min(scratch_draws, draws) * len(labels) + (0 if name in peers else 2) for name in makers}
     total, done = sum(len(part.folds) for _, part in parts) * sum(fits.values()), 0
     for platform, part in parts:
@@ -117,23 +193,20 @@ def transfer(
                     progress(f"{name} without {platform}", done, total)
                 task = _Task(part, fold, maker, seed, draws, scratch_draws)
                 for (label, way), logs in (task.anew if name in peers else task.run)(labels).items():
-                    found.setdefault((name, label, way, platform), []).extend(logs)
+                    by_way.setdefault((name, label, way, platform), []).extend(logs)
                 done += fits[name]
     counts = {label: float(np.mean([part.count(count) for _, part in parts])) for label, count in labels.items()}
-    scores: dict[str, Any] = {name: {label: {} for label in labels} for name in makers}
-    for (name, label, way, platform), logs in found.items():
-        column, vector = np.exp(np.mean(logs, axis=0)).tolist()
-        scores[name][label].setdefault(way, {})[platform] = {"column": column, "vector": vector}
+    scores = tuple(TransferScore(*which, *np.exp(np.mean(logs, axis=0)).tolist()) for which, logs in by_way.items())
     n_scored = len(parts[0][1].folds)
     noise = _noise(data, platforms)
-    result = Transfer(data.table, n_folds, n_scored, seed, draws, counts, platforms, noise, scores)
-    return Transfer(**{**vars(result), "doubts": _doubts(result, min(scratch_draws, draws))})
+    result = Transfer(data.table, n_folds, n_scored, seed, draws, counts, tuple(platforms), noise, scores)
+    return replace(result, caveats=_caveats(result, min(scratch_draws, draws)))
 
 
 def _check(data: Dataset, shots: Sequence[float], draws: int, scored_folds: int | None, n_folds: int) -> None:
     if len(data.platforms) < 3:
         raise DatasetError(
-            f"{data.table['path']}: found {len(data.platforms)} platforms, expected three or more to leave one out. "
+            f"{data.table.path}: found {len(data.platforms)} platforms, expected three or more to leave one out. "
             "Measure the workloads on another platform.",
         )
     if not shots or any(count <= 0 or (count >= 1 and (count < 2 or count % 1)) for count in shots):
@@ -259,14 +332,14 @@ class _Task:
         return self._score(np.column_stack([np.delete(predicted_np, new, axis=1), predicted_np[:, new]]))
 
     def _score(self, predicted_np: Floats) -> Score:
-        """Return log typical factors of the new platform's column, relative to the source, and of the whole vector."""
+        """Return log typical factors relative to the source: of the new platform's column, of all other platforms."""
         test = self._test
         truth_np = np.column_stack([test.log_relative_time_np, self.part.target_n[self.fold.test_n]])
         there_n = ~np.isnan(truth_np[:, -1])
         own_n = np.take_along_axis(predicted_np, test.source_n[:, None], axis=1)[:, 0]
         column = float(np.abs(predicted_np[:, -1] - own_n - truth_np[:, -1])[there_n].mean())
-        truth_np, relative_np = metrics.to_fastest(truth_np[there_n], predicted_np[there_n])
-        return column, float(np.log(metrics.typical_factor(truth_np, relative_np)))
+        truth_np, relative_np = metrics.to_source(truth_np[there_n], predicted_np[there_n], test.source_n[there_n])
+        return column, float(np.nanmean(np.abs(relative_np - truth_np)))
 
 
 def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:
@@ -281,18 +354,19 @@ def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:
     return float(np.exp(np.mean(means))) if means else None
 
 
-def _doubts(result: Transfer, scratch_draws: int) -> list[str]:
-    """Return what makes the scores say less than they seem to."""
-    found = []
+def _caveats(result: Transfer, scratch_draws: int) -> tuple[str, ...]:
+    """Return what makes the scores mean less than they seem to."""
+    caveats = []
     if result.scored_folds < result.folds:
-        found.append(f"Only {result.scored_folds} of {result.folds} folds were scored: another gives other numbers.")
+        caveats.append(f"Only {result.scored_folds} of {result.folds} folds were scored: another gives other numbers.")
     if scratch_draws < result.draws:
-        found.append(
+        caveats.append(
             f"Models were retrained from scratch on the first {scratch_draws} of {result.draws} draws of workloads."
         )
-    missing = [label for by_shots in result.scores.values() for label, ways in by_shots.items() if not ways]
+    scored = {score.shots for score in result.scores}
+    missing = [label for label in result.shots if label not in scored]
     if missing:
-        found.append(f"Too few training workloads for {some_of(dict.fromkeys(missing))} shots; left out.")
+        caveats.append(f"Too few training workloads for {some_of(missing)} shots; left out.")
     if result.noise is None:
-        found.append("No workload has repeats, so the noise of the data is not known. Measure each run twice or more.")
-    return found
+        caveats.append("No workload has repeats, so the noise is not known. Measure each run twice or more.")
+    return tuple(caveats)

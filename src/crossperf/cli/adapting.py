@@ -131,8 +131,8 @@ def new_platforms(
             data, models, shots=shots, n_folds=folds, scored_folds=scored_folds, seed=seed, progress=progress
         )
     show.transfer(result)
-    for doubt in result.doubts:
-        say(f"doubt: {doubt}")
+    for caveat in result.caveats:
+        say(f"caveat: {caveat}")
     if json_file:
         result.write(json_file)
         wrote(json_file)

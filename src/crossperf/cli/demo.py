@@ -11,7 +11,8 @@ import polars as pl
 from crossperf import dataset
 from crossperf.datasets import testbed
 from crossperf.errors import CrossperfError, MissingDependencyError
-from crossperf.evaluation.run import Evaluation, Progress, evaluate
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.run import Progress, evaluate
 from crossperf.model import DEFAULT, make
 from crossperf.model.store import Saved, save
 from crossperf.prediction.answer import predict
@@ -55,8 +56,8 @@ def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextMa
         with progress_bar(f"evaluating, split {split}") as progress:
             result = evaluate(data, MODELS, split=split, seed=seed, scored_folds=1, progress=progress)
         show.evaluation(result)
-        for doubt in result.doubts:
-            out.print(f"doubt: {doubt}")
+        for caveat in result.caveats:
+            out.print(f"caveat: {caveat}")
         result.write(json_path)
         evaluations[split] = result
 
@@ -74,7 +75,7 @@ def run(folder: Path, seed: int, progress_bar: Callable[[str], AbstractContextMa
     show.predictions(predict(saved, new_path))
     measured = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in sorted(truth.items()))
     out.print(f"what was measured there: {measured}")
-    step("Look at it: tables, figures and the doubts, on one page.", f"report {shown} -o {report_path} --overwrite")
+    step("Look at it: tables, figures and the caveats, on one page.", f"report {shown} -o {report_path} --overwrite")
     try:
         from crossperf import report
 

@@ -26,7 +26,7 @@ from crossperf.errors import CrossperfError, SettingsError
 
 if TYPE_CHECKING:
     from crossperf.dataset.build import Dataset
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
     from crossperf.model.base import Predictor
     from crossperf.model.store import Saved
     from crossperf.prediction.answer import Answer
@@ -89,7 +89,7 @@ def evaluate(
             progress=progress,
         )
     show.evaluation(result)
-    _doubts(result)
+    _caveats(result)
     if json_file:
         result.write(json_file)
         wrote(json_file)
@@ -235,6 +235,6 @@ def _learn(made: Predictor, data: Dataset, settings: Sequence[str]) -> None:
         raise SettingsError(f"{found}: the model {made.name!r} does not fit with it ({reason}). Correct it.") from error
 
 
-def _doubts(result: Evaluation) -> None:
-    for doubt in result.doubts:
-        say(f"doubt: {doubt}")
+def _caveats(result: Evaluation) -> None:
+    for caveat in result.caveats:
+        say(f"caveat: {caveat}")

@@ -13,7 +13,7 @@ from crossperf.errors import CrossperfError
 from crossperf.report.figures import FIGURES, plot_named
 
 if TYPE_CHECKING:
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
 SOURCE = click.argument("source", metavar="EVALUATION.json|MODEL", type=click.Path(path_type=Path))
 TABLE = click.argument("table", metavar="[TABLE]", required=False, type=click.Path(path_type=Path))
@@ -40,8 +40,8 @@ def report(source: Path, table: Path | None, output: Path, overwrite: bool) -> N
     asked = ["crossperf", "report", str(source), *([str(table)] if table else []), "-o", str(output)]
     write(evaluation, output, overwrite=overwrite, command=shlex.join(asked) if source.is_dir() else None)
     click.echo(meaning.headline(evaluation))
-    for doubt in evaluation.doubts:
-        say(f"doubt: {doubt}")
+    for caveat in evaluation.caveats:
+        say(f"caveat: {caveat}")
     wrote(output / PAGE)
 
 
@@ -75,9 +75,9 @@ def evaluation_of(source: Path, table: Path | None) -> Evaluation:
             f"{source}: no such file or folder, expected an evaluation or a model. 'crossperf evaluate --json' and "
             "'crossperf train' make them."
         )
-    from crossperf.evaluation import run as evaluate
+    from crossperf.evaluation import read
 
-    evaluation = evaluate.read(source)
+    evaluation = read(source)
     if table is not None:
         _refuse_another(evaluation, source, table)
     return evaluation
@@ -87,11 +87,11 @@ def _refuse_another(evaluation: Evaluation, source: Path, table: Path) -> None:
     """Raise unless an evaluation was made from the runs of this table."""
     from crossperf.runs.table import read
 
-    found, expected = read(table).fingerprint, evaluation.table["fingerprint"]
+    found, expected = read(table).fingerprint, evaluation.table.fingerprint
     if found != expected:
         raise CrossperfError(
             f"{table}: its runs have the fingerprint {found}, expected {expected}, those that {source} was made from "
-            f"({evaluation.table['path']}). Evaluate this table, or leave it out.",
+            f"({evaluation.table.path}). Evaluate this table, or leave it out.",
             found=found,
             expected=expected,
         )

@@ -19,8 +19,8 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
+from crossperf.dataset.facts import TableFacts
 from crossperf.errors import DatasetError, did_you_mean, some_of
-from crossperf.plain import to_json
 from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.summary import info
@@ -73,7 +73,7 @@ class Dataset:
     workload_n: Integers
     log_time_wp: Floats
     log_time_halves_hwp: Floats
-    table: dict[str, Any]
+    table: TableFacts
 
     def __len__(self) -> int:
         return len(self.source_n)
@@ -143,7 +143,7 @@ class Dataset:
             source_n=kept.source_n - (kept.source_n > number),
             log_time_wp=np.delete(self.log_time_wp, number, axis=1),
             log_time_halves_hwp=np.delete(self.log_time_halves_hwp, number, axis=2),
-            table={**self.table, "platforms": list(names)},
+            table=replace(self.table, platforms=names),
         )
 
     def groups_n(self, split: Split) -> Integers:
@@ -207,17 +207,17 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
         workload_n=workload_n,
         log_time_wp=log_time_wp,
         log_time_halves_hwp=np.stack([spread(half_n) for half_n in cells.runtime_s_halves_hn]),
-        table={
-            "path": table.path,
-            "fingerprint": table.fingerprint,
-            "runs": table.frame.height,
-            "failed_runs": table.n_failed,
-            "warnings": len(table.warnings),
-            "apps": len({app for app, _ in workloads}),
-            "workloads": len(workloads),
-            "platforms": list(names),
-            "info": to_json(info(table)),
-        },
+        table=TableFacts(
+            path=table.path,
+            fingerprint=table.fingerprint,
+            runs=table.frame.height,
+            failed_runs=table.n_failed,
+            warnings=len(table.warnings),
+            apps=len({app for app, _ in workloads}),
+            workloads=len(workloads),
+            platforms=names,
+            info=info(table),
+        ),
     )
 
 
@@ -302,7 +302,7 @@ def folds(data: Dataset, split: Split, n_folds: int = 5, seed: int = 0) -> list[
     if n_folds < 2 or n_groups < n_folds:
         unit = {"row": "cells", "workload": "workloads", "app": "applications"}[split]
         raise DatasetError(
-            f"{data.table['path']}: {n_folds} folds of the split '{split}' asked for with {n_groups} {unit}, "
+            f"{data.table.path}: {n_folds} folds of the split '{split}' asked for with {n_groups} {unit}, "
             f"expected between 2 and {n_groups}. Choose --folds in that range, another split, or add {unit}.",
             split=split,
             groups=n_groups,

@@ -1,1 +1,7 @@
 """How good models are: metrics, cross-validation, held-out predictions, the latent map, trained models."""
+
+from crossperf.evaluation.result import Evaluation, read
+from crossperf.evaluation.run import ablation, evaluate
+from crossperf.evaluation.scores import ModelScores, Scoreboard, Scores
+
+__all__ = ["Evaluation", "ModelScores", "Scoreboard", "Scores", "ablation", "evaluate", "read"]

@@ -1,4 +1,4 @@
-"""What models said of the cells that were held out from them, beside the truth: what every figure is drawn from."""
+"""The held-out cells and the out-of-fold predictions of each model, beside the truth."""
 
 # N cells held out, W workloads, P platforms
 
@@ -17,41 +17,38 @@ from crossperf.records import looks
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: The level of the ranges that are kept and checked.
+#: The level of the intervals that are kept and checked.
 LEVEL = 0.8
 #: Cells whose errors are drawn at a time.
 _AT_ONCE = 256
 #: Digits of a log time in a file: a hundred-thousandth is 0.001 % of a time.
 _DIGITS = 5
+#: JSON has no infinity: the level that no interval reaches is written as this.
+_BEYOND = 9.0
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
-    """What one model said of cells.
+class HeldOutPredictions:
+    """The out-of-fold predictions of one model.
 
-    Times are logarithms of time on p over time on the source. The rest is there for a model that tells how sure it
-    is: the range at `LEVEL`, the level of the range that just holds the truth (infinite where none does, NaN on the
-    source), and how odd a run looks (up to 1 is ordinary).
+    Times are logarithms of time on p over time on the source. The rest is ``None`` for a model without intervals:
+    the interval at `LEVEL`, the level of the interval that just holds the truth (infinite where none does, NaN on
+    the source), and how odd a run looks (up to 1 is ordinary).
     """
 
     predicted_np: Floats
     low_np: Floats | None = None
     high_np: Floats | None = None
     level_needed_np: Floats | None = None
-    odd_n: Floats | None = None
-
-    @property
-    def sure(self) -> bool:
-        """Whether the model tells how sure it is."""
-        return self.odd_n is not None
+    oddness_n: Floats | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
-        """How familiar each run looks, as a word; none where the model does not tell."""
-        return tuple(looks(score) for score in self.odd_n.tolist()) if self.odd_n is not None else ()
+        """How familiar each run looks, as a word; empty where the model does not tell."""
+        return tuple(looks(score) for score in self.oddness_n.tolist()) if self.oddness_n is not None else ()
 
     def coverage(self, levels: Sequence[float]) -> list[float]:
-        """Return how often the ranges of each level held the truth."""
+        """Return how often the intervals of each level held the truth, over the platforms other than the source."""
         if self.level_needed_np is None:
             return []
         needed = self.level_needed_np[~np.isnan(self.level_needed_np)]
@@ -60,8 +57,8 @@ class Said:
     @classmethod
     def by(
         cls, predictor: Any, features_nf: Floats, log_truth_np: Floats, source_n: Integers, predicted_np: Floats
-    ) -> Said:
-        """Return what a fitted model says of cells: its predictions as they are, and how sure it is if it tells.
+    ) -> HeldOutPredictions:
+        """Return the predictions of a fitted model, with intervals where it gives them.
 
         Parameters
         ----------
@@ -79,8 +76,8 @@ class Said:
         return cls(predicted_np, *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     @classmethod
-    def join(cls, parts: Sequence[Said]) -> Said:
-        """Return the parts of several folds as one."""
+    def join(cls, parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
+        """Return the predictions of several folds as one."""
         arrays: dict[str, Any] = {}
         for name in cls.__dataclass_fields__:
             values = [getattr(part, name) for part in parts]
@@ -90,7 +87,7 @@ class Said:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The cells held out, in the order of their folds, and what each model said of them.
+    """The held-out cells in the order of their folds, and the predictions of each model by name.
 
     ``log_time_wp`` is the truth in log seconds, NaN where a workload never ran.
     """
@@ -102,7 +99,7 @@ class HeldOut:
     workload_n: Integers
     source_n: Integers
     fold_n: Integers
-    said: Mapping[str, Said] = field(default_factory=dict)
+    predictions: Mapping[str, HeldOutPredictions] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.workload_n)
@@ -125,19 +122,24 @@ class HeldOut:
         return np.array([number[app] for app, _ in self.workloads], dtype=np.int64)[self.workload_n]
 
     @classmethod
-    def of(cls, data: Dataset, rows_by_fold: Sequence[Integers], said: Mapping[str, Sequence[Said]]) -> HeldOut:
-        """Return what was said, fold by fold, of these rows of a dataset."""
+    def of(
+        cls,
+        data: Dataset,
+        rows_by_fold: Sequence[Integers],
+        predictions: Mapping[str, Sequence[HeldOutPredictions]],
+    ) -> HeldOut:
+        """Return the predictions, fold by fold, of these rows of a dataset."""
         rows_n = np.concatenate(list(rows_by_fold))
-        there_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
+        own_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
         return cls(
             platforms=data.platforms,
             platform_classes=data.platform_classes,
-            workloads=tuple(data.workloads[w] for w in there_w),
-            log_time_wp=data.log_time_wp[there_w],
+            workloads=tuple(data.workloads[w] for w in own_w),
+            log_time_wp=data.log_time_wp[own_w],
             workload_n=workload_n.astype(np.int64),
             source_n=data.source_n[rows_n],
             fold_n=np.repeat(np.arange(len(rows_by_fold)), [len(rows) for rows in rows_by_fold]),
-            said={name: Said.join(parts) for name, parts in said.items()},
+            predictions={name: HeldOutPredictions.join(parts) for name, parts in predictions.items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -150,13 +152,13 @@ class HeldOut:
             "workload": self.workload_n.tolist(),
             "source": self.source_n.tolist(),
             "fold": self.fold_n.tolist(),
-            "said": {
+            "predictions": {
                 name: {
-                    column: _listed(getattr(one, array))
+                    column: _listed(getattr(own, array))
                     for array, column in _COLUMNS.items()
-                    if getattr(one, array) is not None
+                    if getattr(own, array) is not None
                 }
-                for name, one in self.said.items()
+                for name, own in self.predictions.items()
             },
         }
 
@@ -174,15 +176,15 @@ class HeldOut:
             workload_n=numbers["workload"],
             source_n=numbers["source"],
             fold_n=numbers["fold"],
-            said={
-                name: Said(
+            predictions={
+                name: HeldOutPredictions(
                     **{
                         array: _array(columns[column], shape[: 1 if array.endswith("_n") else 2])
                         for array, column in _COLUMNS.items()
                         if column in columns
                     }
                 )
-                for name, columns in facts["said"].items()
+                for name, columns in facts["predictions"].items()
             },
         )
         columns = ((made.workload_n, len(workloads)), (made.source_n, len(platforms)), (made.fold_n, np.inf))
@@ -191,18 +193,14 @@ class HeldOut:
         return made
 
 
-#: The arrays of `Said`, and what they are called in a file.
+#: The arrays of `HeldOutPredictions`, and what they are called in a file.
 _COLUMNS = {
     "predicted_np": "log_relative_time",
     "low_np": "low",
     "high_np": "high",
     "level_needed_np": "level_needed",
-    "odd_n": "odd",
+    "oddness_n": "oddness",
 }
-
-
-#: JSON has no infinity: the level that no range reaches is written as this.
-_BEYOND = 9.0
 
 
 def _listed(values: Floats) -> list[Any]:

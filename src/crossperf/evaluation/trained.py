@@ -1,21 +1,26 @@
-"""How good a trained model is on a table of runs: scored on the workloads it was not trained on, and on no others."""
+"""How good a trained model is on a table of runs, scored only on the workloads it was not trained on."""
 
 # N cells, F features, C counters, W workloads, P platforms
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crossperf import plain
 from crossperf.dataset.build import Dataset, Source, build, combine, open_table
+from crossperf.dataset.facts import TableFacts
 from crossperf.errors import ModelFolderError, PredictError, did_you_mean, some_of
 from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import HeldOut, Said
+from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
+from crossperf.evaluation.caveats import caveats
+from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
-from crossperf.evaluation.run import Evaluation, constant_answers, doubts, noise_ceiling, trust
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.run import score_cells
+from crossperf.evaluation.scores import ModelScores, Scoreboard
 from crossperf.model.store import Saved
 from crossperf.prediction.answer import match_counters
 
@@ -27,7 +32,7 @@ NEW = "new"
 
 
 def assess(saved: Saved, source: Source | None = None, *, seed: int = 0) -> Evaluation:
-    """Return what a trained model says of a table of runs, or what it was trained on where no table is given.
+    """Return the evaluation of a trained model on a table of runs, or on what it was trained on.
 
     Scores are of the workloads that were not trained on; where there are none, there are no scores.
     """
@@ -37,46 +42,42 @@ def assess(saved: Saved, source: Source | None = None, *, seed: int = 0) -> Eval
     rows_n = np.flatnonzero(unseen_w[data.workload_n] & (data.source_n < len(saved.sources)))
     asked = _alone(data, rows_n) if len(rows_n) else data
     order = _order(asked)
-    said, scores = _scored(saved, asked, order) if len(rows_n) else ({}, {})
+    predictions, scores = _scored(saved, asked, order) if len(rows_n) else ({}, {})
     evaluation = Evaluation(
         table=data.table,
         split=NEW,
         folds=1,
         seed=seed,
-        noise_ceiling=noise_ceiling(asked, order),
-        constant=constant_answers(asked),
-        models=scores,
+        scores=Scoreboard(scores, noise_ceiling(asked, order)),
+        constant=ConstantAnswer.of(asked),
         versions=saved.versions,
-        held_out=HeldOut.of(asked, [np.arange(len(asked))], said),
+        held_out=HeldOut.of(asked, [np.arange(len(asked))], predictions),
         latent=_map(saved, data, rows_n, seed),
     )
-    return replace(evaluation, doubts=[*_overlap(data, unseen_w, saved), *doubts(evaluation, asked)])
+    return replace(evaluation, caveats=(*_overlap(data, unseen_w, saved), *caveats(evaluation, asked)))
 
 
 def _alone(data: Dataset, rows_n: Integers) -> Dataset:
     """Return the dataset with these cells and their workloads alone: a constant answer is judged on the same ones."""
-    there_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
+    own_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
     return replace(
         data.take(rows_n),
-        workloads=tuple(data.workloads[w] for w in there_w),
+        workloads=tuple(data.workloads[w] for w in own_w),
         workload_n=workload_n.astype(np.int64),
-        log_time_wp=data.log_time_wp[there_w],
-        log_time_halves_hwp=data.log_time_halves_hwp[:, there_w],
+        log_time_wp=data.log_time_wp[own_w],
+        log_time_halves_hwp=data.log_time_halves_hwp[:, own_w],
     )
 
 
 def _scored(
     saved: Saved, asked: Dataset, order: metrics.Order | None
-) -> tuple[dict[str, list[Said]], dict[str, dict[str, Any]]]:
-    """Return what the model said of cells and what it scored there, each by the model's name."""
+) -> tuple[dict[str, list[HeldOutPredictions]], dict[str, ModelScores]]:
+    """Return the model's predictions of cells and its scores there, each by the model's name."""
     features_nf = _features(saved, asked.features_nf)
-    predicted_np = saved.model.predict(features_nf)
-    said = Said.by(saved.model, features_nf, asked.log_relative_time_np, asked.source_n, predicted_np)
-    scores: dict[str, Any] = metrics.score(asked.log_relative_time_np, predicted_np, order)
-    if said.sure:
-        scores |= trust(said, asked)
-    name = saved.model.name
-    return {name: [said]}, {name: {**scores, "folds": [dict(scores)]}}
+    own = HeldOutPredictions.by(
+        saved.model, features_nf, asked.log_relative_time_np, asked.source_n, saved.model.predict(features_nf)
+    )
+    return {saved.model.name: [own]}, {saved.model.name: ModelScores.of([score_cells(own, asked, order)])}
 
 
 def _features(saved: Saved, features_nf: Floats) -> Floats:
@@ -113,9 +114,9 @@ def _overlap(data: Dataset, unseen_w: NDArray[np.bool_], saved: Saved) -> list[s
         ]
     apps = {app for app, _ in saved.workloads}
     known = sum(data.workloads[w][0] in apps for w in np.flatnonzero(unseen_w))
-    told = f"Of {int(unseen_w.sum()):,} workloads scored, {known:,} belong to applications it was trained on."
+    shared = f"Of {int(unseen_w.sum()):,} workloads scored, {known:,} belong to applications it was trained on."
     left_out = [f"{seen:,} workloads that the model was trained on were left out of the scores."] if seen else []
-    return [*left_out, *([told] if known else [])]
+    return [*left_out, *([shared] if known else [])]
 
 
 def _of_training(saved: Saved) -> Dataset:
@@ -137,7 +138,7 @@ def _of_training(saved: Saved) -> Dataset:
         workload_n=saved.workload_n,
         log_time_wp=saved.log_time_wp,
         log_time_halves_hwp=np.full((2, *saved.log_time_wp.shape), np.nan),
-        table={**saved.training, "platforms": list(saved.platforms)},
+        table=replace(plain.from_json(TableFacts, saved.training), platforms=saved.platforms),
     )
 
 
@@ -170,5 +171,5 @@ def _of_table(saved: Saved, source: Source) -> Dataset:
         source_n=number[data.source_n],
         log_time_wp=spread(data.log_time_wp),
         log_time_halves_hwp=spread(data.log_time_halves_hwp),
-        table={**data.table, "platforms": list(saved.platforms)},
+        table=replace(data.table, platforms=saved.platforms),
     )

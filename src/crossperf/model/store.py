@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import crossperf.model as models
+from crossperf import plain
 from crossperf.dataset.build import Dataset
 from crossperf.errors import CrossperfError, ModelFolderError
 from crossperf.files import Folder
@@ -78,7 +79,7 @@ class Saved:
     @classmethod
     def of(cls, model: Predictor, data: Dataset) -> Saved:
         """Return a model trained on a dataset, ready to be saved."""
-        training = {**data.table, "cells": len(data)}
+        training = {**plain.to_json(data.table), "cells": len(data)}
         there_w, workload_n = np.unique(data.workload_n, return_inverse=True)
         workloads = tuple(data.workloads[w] for w in there_w)
         about = (model, data.counters, data.platforms, data.platform_classes, training, versions())
