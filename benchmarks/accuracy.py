@@ -39,7 +39,7 @@ from crossperf.records import LOOKS
 HERE = Path(__file__).parent
 TABLES = ("testbed", "aiwc_opencl", "scout_single", "amaris_gpu")
 COLUMNS = ("typical_factor", "r2_log", "r2", "same_order", "kendall_tau", "top1", "slowdown", "order_auc", "mae")
-TRUST = ("coverage", "range_factor", *(f"{what}_{word}" for word in LOOKS for what in ("factor", "share")))
+TRUST = ("coverage", "interval_factor", *(f"{what}_{word}" for word in LOOKS for what in ("factor", "share")))
 
 
 class Task(NamedTuple):
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> list[Result]:
             with arguments.results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(result._asdict()) + "\n")
     order = {name: i for i, name in enumerate(models)}
-    return sorted(results, key=lambda r: order.get(next(iter(r.evaluation["models"])), 0))
+    return sorted(results, key=lambda r: order.get(next(iter(r.evaluation["scores"]["models"])), 0))
 
 
 def scored(tasks: list[Task], jobs: int) -> Iterator[Result]:
@@ -191,7 +191,7 @@ def by_fold(results: list[Result], column: str) -> dict[str, dict[tuple[int, int
     """Return a score by model, seed and fold."""
     values: dict[str, dict[tuple[int, int], float]] = {}
     for result in results:
-        for name, scores in result.evaluation["models"].items():
+        for name, scores in result.evaluation["scores"]["models"].items():
             for fold, there in enumerate(scores["folds"]):
                 if there.get(column) is not None:
                     values.setdefault(name, {})[result.seed, fold] = there[column]
@@ -221,13 +221,13 @@ def section(table: str, split: str, results: list[Result]) -> str:
     ]
     means = {column: by_model(results, column) for column in (*COLUMNS, *TRUST, "fit_s")}
     for name in means["typical_factor"]:
-        own = [r.evaluation for r in results if name in r.evaluation["models"]]
-        folds = [fold["typical_factor"] for one in own for fold in one["models"][name]["folds"]]
+        own = [r.evaluation for r in results if name in r.evaluation["scores"]["models"]]
+        folds = [fold["typical_factor"] for one in own for fold in one["scores"]["models"][name]["folds"]]
         cells = [number(means[column].get(name)) for column in COLUMNS]
         cells[0] += f" ({min(folds):.2f} to {max(folds):.2f})"
         counted = f"{own[0]['scored_folds']} of {own[0]['folds']} x {len(own)}"
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {means['fit_s'][name]:.1f} | {counted} |")
-    ceiling = first["noise_ceiling"]
+    ceiling = first["scores"]["noise_ceiling"]
     lines.append("| *noise ceiling* | " + " | ".join(number(ceiling[column]) for column in COLUMNS) + " | | |")
     for name, coverage in means["coverage"].items():
         words = "; ".join(
@@ -236,8 +236,9 @@ def section(table: str, split: str, results: list[Result]) -> str:
             if name in means[f"factor_{word}"]
         )
         lines.append(
-            f"\nRanges of `{name}` for {heldout.LEVEL:.0%} held {coverage:.1%} of the times, a factor of "
-            f"{means['range_factor'][name]:.2f} to either side. Typical factor by how familiar a run looked: {words}."
+            f"\nIntervals of `{name}` for {heldout.LEVEL:.0%} cover {coverage:.1%} of the times, a factor of "
+            f"{means['interval_factor'][name]:.2f} to either side. Typical factor by how familiar a run looked: "
+            f"{words}."
         )
     return "\n".join(lines) + "\n"
 

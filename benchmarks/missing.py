@@ -22,15 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
-from crossperf import catalog, dataset, model
+from crossperf import catalog, dataset, evaluation, model
 from crossperf.dataset.build import Dataset
 from crossperf.evaluation import metrics
-from crossperf.evaluation import run as evaluate
 from crossperf.model.encoding import Encoder
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Scores = dict[str, dict[str, list[evaluate.Scores]]]
+Scores = dict[str, dict[str, list[evaluation.Scores]]]
 
 COLUMNS = ("typical_factor", "top1")
 #: What some tools and processors do not offer: no floating-point events on some AMD CPUs, no PMU in a container.
@@ -89,7 +88,8 @@ def score(table: str, data: Dataset, arguments: argparse.Namespace) -> Scores:
                     if name not in ONE_WAY:
                         ways[name + IMPUTED] = np.where(gone_f, means_nf, held_out.features_nf)
                     for way, features_nf in ways.items():
-                        scores = metrics.score(held_out.log_relative_time_np, predictor.predict(features_nf))
+                        predicted_np = predictor.predict(features_nf)
+                        scores = metrics.score(held_out.log_relative_time_np, predicted_np, held_out.source_n)
                         scored.setdefault(way, {}).setdefault(scenario, []).append(scores)
     return scored
 
@@ -137,15 +137,15 @@ def section(table: str, data: Dataset, scored: Scores, arguments: argparse.Names
     lines = [
         f"## {table}, split `workload`",
         "",
-        f"{data.table['workloads']:,} workloads, {len(data.platforms)} platforms, {len(data.counters)} counters; "
+        f"{data.table.workloads:,} workloads, {len(data.platforms)} platforms, {len(data.counters)} counters; "
         f"{folds}, seeds {arguments.seeds}, {arguments.draws} draws of each share; fingerprint "
-        f"`{data.table['fingerprint']}`.",
+        f"`{data.table.fingerprint}`.",
         "",
     ]
     for metric in COLUMNS:
         lines += [f"| {metric} | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
         for way, by_scenario in scored.items():
-            cells = [number(evaluate.average(by_scenario[name])[metric]) for name in names]
+            cells = [number(evaluation.Scores.mean(by_scenario[name])[metric]) for name in names]
             lines.append(f"| {way} | " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
     python benchmarks/report.py [--cells 1000,10000,100000] [--write]
 
-The evaluations hold toy runs and made-up predictions (the truth with errors drawn at random, ranges and a latent space
+The evaluations hold toy runs and made-up predictions (the truth with random errors, intervals and a latent space
 included), since only size matters here: every figure has something to draw. Each report is written in a process of
 its own, from the evaluation's file, as 'crossperf report' does it. --write keeps the table in benchmarks/report.md.
 """
@@ -26,10 +26,11 @@ import numpy as np
 from crossperf import dataset
 from crossperf.dataset.build import Dataset
 from crossperf.datasets import toy
-from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import HeldOut, Said
+from crossperf.evaluation import Evaluation, ModelScores, Scoreboard, metrics
+from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
+from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
-from crossperf.evaluation.run import Evaluation, constant_answers, noise_ceiling, trust
+from crossperf.evaluation.run import score_cells
 from crossperf.model.store import versions
 
 HERE = Path(__file__).parent
@@ -87,13 +88,15 @@ def row(cells: int, folder: Path) -> str:
 
 
 def made_up(data: Dataset) -> Evaluation:
-    """Return an evaluation of every cell of a dataset with two models, the first of which tells how sure it is."""
+    """Return an evaluation of every cell of a dataset with two models, the first of which has intervals."""
     rng = np.random.default_rng(0)
     common = metrics.most_common_order(data.log_time_wp)
     order = common[0] if common else None
-    said = {"sure": made_up_said(data, 0.15, rng), "plain": Said(made_up_said(data, 0.4, rng).predicted_np)}
-    scores = {name: metrics.score(data.log_relative_time_np, one.predicted_np, order) for name, one in said.items()}
-    scores["sure"] |= trust(said["sure"], data)
+    predictions = {
+        "with-intervals": made_up_predictions(data, 0.15, rng),
+        "plain": HeldOutPredictions(made_up_predictions(data, 0.4, rng).predicted_np),
+    }
+    scores = {name: ModelScores.of([score_cells(own, data, order)]) for name, own in predictions.items()}
     plane = rng.standard_normal((data.features_nf.shape[1], 4))
 
     def latent(features_nf: np.ndarray) -> np.ndarray:
@@ -104,25 +107,24 @@ def made_up(data: Dataset) -> Evaluation:
         split="workload",
         folds=5,
         seed=0,
-        noise_ceiling=noise_ceiling(data, order),
-        constant=constant_answers(data),
-        models={name: {**one, "folds": [one]} for name, one in scores.items()},
+        scores=Scoreboard(scores, noise_ceiling(data, order)),
+        constant=ConstantAnswer.of(data),
         versions=versions(),
-        held_out=HeldOut.of(data, [np.arange(len(data))], {name: [one] for name, one in said.items()}),
-        latent=LatentMap.of("sure", latent, data),
+        held_out=HeldOut.of(data, [np.arange(len(data))], {name: [own] for name, own in predictions.items()}),
+        latent=LatentMap.of("with-intervals", latent, data),
     )
 
 
-def made_up_said(data: Dataset, error: float, rng: np.random.Generator) -> Said:
-    """Return the truth with errors of a size, ranges that know that size, and oddness that follows the error."""
+def made_up_predictions(data: Dataset, error: float, rng: np.random.Generator) -> HeldOutPredictions:
+    """Return the truth with errors of a size, intervals that know that size, and oddness that follows the error."""
     error_np = error * rng.standard_normal(data.log_relative_time_np.shape)
     own_np = np.arange(error_np.shape[1]) == data.source_n[:, None]
     error_np[own_np] = 0.0
     predicted_np = data.log_relative_time_np + error_np
     half_np = np.where(own_np, 0.0, 1.2816 * error)
     needed_np = np.where(own_np, np.nan, np.clip(np.abs(error_np) / (2.5 * error), 0.0, 1.0))
-    odd_n = np.abs(error_np).mean(axis=1) / error + 0.3 * rng.random(len(data))
-    return Said(predicted_np, predicted_np - half_np, predicted_np + half_np, needed_np, odd_n)
+    oddness_n = np.abs(error_np).mean(axis=1) / error + 0.3 * rng.random(len(data))
+    return HeldOutPredictions(predicted_np, predicted_np - half_np, predicted_np + half_np, needed_np, oddness_n)
 
 
 if __name__ == "__main__":

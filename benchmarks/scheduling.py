@@ -30,7 +30,7 @@ import numpy as np
 
 from crossperf import dataset
 from crossperf.datasets import testbed
-from crossperf.evaluation.run import Evaluation, evaluate, read
+from crossperf.evaluation import Evaluation, evaluate, read
 from crossperf.schedule import predictors, readers
 from crossperf.schedule.compare import METRIC, PolicyScores, TurnaroundDifference, compare, differences
 from crossperf.schedule.machines import Machines
@@ -137,7 +137,7 @@ def of_testbed(arguments: argparse.Namespace) -> list[str]:
         held_out_times(evaluations[split], name, split)
         for split in SPLITS
         for name in MODELS
-        if name in evaluations[split].models
+        if name in evaluations[split].scores
     ]
     truth, *tables = aligned(truth, *averages, *models)
     n_jobs = int(arguments.jobs.split(",")[0])
@@ -173,7 +173,7 @@ def held_out_times(evaluation: Evaluation, model: str, split: str) -> RelativeTi
     assert held_out is not None
     source = held_out.platforms.index(SOURCE)
     rows = np.flatnonzero(held_out.source_n == source)
-    answer = held_out.said[model]
+    answer = held_out.predictions[model]
 
     workloads = [held_out.workloads[w] for w in held_out.workload_n[rows]]
     middle_wm = np.exp(answer.predicted_np[rows] - answer.predicted_np[rows][:, [source]])

@@ -37,7 +37,7 @@ def main() -> None:
         "# Who predicts whom",
         "",
         f"`python {shlex.join(sys.argv)}`, {datetime.date.today()}; testbed, fingerprint "
-        f"`{data.table['fingerprint']}`, seed 0, {arguments.scored_folds} of {arguments.folds} folds.",
+        f"`{data.table.fingerprint}`, seed 0, {arguments.scored_folds} of {arguments.folds} folds.",
         "",
         "Typical factor of the predicted time on the platform of the column, from a profile on that of the row: 1 is",
         "perfect. In brackets, below: trained without the cells that were profiled on the GPU.",

@@ -81,17 +81,17 @@ def section(table: str, results: list[transfer.Transfer]) -> str:
     lines = [
         f"## {table}",
         "",
-        f"{facts['workloads']:,} workloads of {facts['apps']} apps; {len(first.left_out)} platforms left out in turn, "
+        f"{facts.workloads:,} workloads of {facts.apps} apps; {len(first.left_out)} platforms left out in turn, "
         f"{first.scored_folds} of {first.folds} folds, seeds {', '.join(str(one.seed) for one in results)}, "
-        f"{first.draws} draws; fingerprint `{facts['fingerprint']}`. Noise {number(first.noise)}.",
+        f"{first.draws} draws; fingerprint `{facts.fingerprint}`. Noise {number(first.noise)}.",
         "",
         "| model | shots | " + " | ".join(COLUMNS) + " | suggested / full | "
         "" + " | ".join(f"{way} RPV" for way in COLUMNS) + " |",
         "|---" * (3 + 2 * len(COLUMNS)) + "|",
     ]
-    for name, by_shots in first.scores.items():
-        for shots, there in by_shots.items():
-            if not there:
+    for name in first.models:
+        for shots in first.shots:
+            if not any(first.of(name, shots, way) for way in transfer.WAYS):
                 continue
             cells = [mean(results, name, shots, way, kind) for kind in ("column", "vector") for way in COLUMNS]
             ratio = cells[1] / cells[3] if cells[1] and cells[3] else None
@@ -109,16 +109,15 @@ def mean(results: list[transfer.Transfer], name: str, shots: str, way: str, kind
 
 def worst(result: transfer.Transfer) -> list[str]:
     """Return the platforms by name, adapted as suggested against full data, with the most shots asked for."""
-    name = next(iter(result.scores))
-    there = [shots for shots, ways in result.scores[name].items() if "suggested" in ways]
-    if not there:
+    name = result.models[0]
+    suggested = [shots for shots in result.shots if result.of(name, shots, "suggested")]
+    if not suggested:
         return []
-    shots = max(there, key=lambda label: result.shots[label])
-    ways = result.scores[name][shots]
+    shots = max(suggested, key=lambda label: result.shots[label])
+    full = result.of(name, shots, "full")
     each = [
-        f"{platform} {ways['suggested'][platform]['column']:.2f} ({ways['full'][platform]['column']:.2f})"
-        for platform in result.left_out
-        if platform in ways["suggested"]
+        f"{platform} {own.column:.2f} ({full[platform].column:.2f})"
+        for platform, own in result.of(name, shots, "suggested").items()
     ]
     return [f"{name} with {result.shots[shots]:.0f} suggested workloads (in brackets: all): {', '.join(each)}."]
 

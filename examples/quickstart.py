@@ -17,7 +17,7 @@ def main() -> None:
 
     # Ridge keeps the example quick; Crossperf() is used the same way.
     result = evaluate.evaluate(data, {"ridge": Ridge}, split="workload", n_folds=4)
-    print(f"typical factor on unseen inputs: {result.models['ridge']['typical_factor']:.2f}")
+    print(f"typical factor on unseen inputs: {result.scores['ridge'].typical_factor:.2f}")
 
     model = Ridge().fit(data.features_nf, data.log_relative_time_np)
     new_run = [run for run in toy.make_runs(apps=1, inputs=1, repeats=1, seed=2) if run.platform == "cpu-a"]

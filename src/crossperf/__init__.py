@@ -36,11 +36,13 @@ if TYPE_CHECKING:
         schedule,
     )
     from crossperf.adaptation.adapt import Adaptation, adapt, suggest
-    from crossperf.adaptation.score import Transfer, transfer
+    from crossperf.adaptation.result import Transfer
+    from crossperf.adaptation.score import transfer
     from crossperf.collect.profile import profile
     from crossperf.dataset.features import Columns, Features
     from crossperf.dataset.pairing import Dataset, build
-    from crossperf.evaluation.run import Evaluation, evaluate, read_evaluation
+    from crossperf.evaluation.result import Evaluation, read_evaluation
+    from crossperf.evaluation.run import evaluate
     from crossperf.evaluation.trained import assess
     from crossperf.model.default import Crossperf
     from crossperf.model.networks import Dnn, VaeDnn
@@ -62,7 +64,7 @@ _API = {
     "Crossperf": "model.default",
     "Dataset": "dataset.pairing",
     "Dnn": "model.networks",
-    "Evaluation": "evaluation.run",
+    "Evaluation": "evaluation.result",
     "ExtraTrees": "model.peers",
     "Features": "dataset.features",
     "Median": "model.peers",
@@ -72,7 +74,7 @@ _API = {
     "Run": "records",
     "RunsTable": "runs.table",
     "TrainedModel": "model.trained",
-    "Transfer": "adaptation.score",
+    "Transfer": "adaptation.result",
     "VaeDnn": "model.networks",
     "XGBoost": "model.peers",
     "adapt": "adaptation.adapt",
@@ -83,7 +85,7 @@ _API = {
     "load": "model.store",
     "predict": "prediction.answer",
     "profile": "collect.profile",
-    "read_evaluation": "evaluation.run",
+    "read_evaluation": "evaluation.result",
     "read_runs": "runs.table",
     "suggest": "adaptation.adapt",
     "train": "model.trained",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import types
 import typing
@@ -118,8 +119,7 @@ def _kinds(kind: Any) -> dict[str, Any]:
 
 
 def _read_array(dtype: Any, facts: Any) -> Any:
-    import numpy as np
-
+    np = importlib.import_module("numpy")  # only a class with arrays asks for it
     number = typing.get_args(dtype)[0] if typing.get_args(dtype) else np.float64
     return np.array(facts, dtype=number)
 

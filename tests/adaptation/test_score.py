@@ -61,11 +61,12 @@ def test_a_model_that_knows_the_truth_scores_one_where_it_is_retrained(data: Dat
     last = data.platforms[-1]
     result = transfer.transfer(data, {"oracle": oracle}, shots=(4,), scored_folds=1, draws=2, left_out=[last])
     for way in ("scratch", "full"):
-        assert result.scores["oracle"]["4"][way][last] == {"column": pytest.approx(1.0), "vector": pytest.approx(1.0)}
-    assert 1.0 < result.scores["oracle"]["4"]["adapted"][last]["column"] < 2.0
-    # Of a vector of four, three are exact.
-    adapted = result.scores["oracle"]["4"]["adapted"][last]
-    assert adapted["vector"] < adapted["column"]
+        score = result.of("oracle", "4", way)[last]
+        assert (score.column, score.vector) == (pytest.approx(1.0), pytest.approx(1.0))
+    adapted = result.of("oracle", "4", "adapted")[last]
+    assert 1.0 < adapted.column < 2.0
+    # Of the three platforms other than the source, two are exact.
+    assert np.log(adapted.vector) == pytest.approx(np.log(adapted.column) / 3)
 
 
 def test_the_base_never_sees_the_new_platform_and_scratch_sees_it_for_as_many_workloads_as_asked(
@@ -102,9 +103,9 @@ def test_scored_workloads_are_never_among_the_training_ones(data: Dataset, oracl
 def test_a_share_is_one_of_the_training_workloads_and_too_many_are_left_out_with_a_word(data: Dataset) -> None:
     result = transfer.transfer(data, ["ridge"], shots=(0.25, 100), n_folds=4, scored_folds=1, draws=1)
     assert result.shots == {"25%": round(18 * 0.25), "100": 100}
-    assert result.scores["ridge"]["100"] == {}
+    assert result.of("ridge", "100", "full") == {}
     assert result.mean("ridge", "100", "adapted") is None
-    assert any("Too few training workloads for 100" in doubt for doubt in result.doubts)
+    assert any("Too few training workloads for 100" in caveat for caveat in result.caveats)
 
 
 def test_the_head_beats_retraining_on_few_workloads(data: Dataset) -> None:
@@ -122,7 +123,7 @@ def test_the_same_seed_gives_the_same_scores_and_json_holds_them(data: Dataset, 
     assert one == two
     one.write(tmp_path / "t.json")
     facts = json.loads((tmp_path / "t.json").read_text())
-    assert facts["means"]["ridge"]["3"]["adapted"]["column"] == one.mean("ridge", "3", "adapted")
+    assert transfer.Transfer.from_json(facts) == one
     assert facts["noise"] == pytest.approx(1.01, abs=0.01)
 
 
@@ -152,12 +153,12 @@ def test_two_platforms_are_too_few_to_leave_one_out() -> None:
 def test_a_peer_is_retrained_from_scratch_alone_on_the_same_workloads(data: Dataset) -> None:
     asked: dict[str, Any] = {"shots": (4,), "scored_folds": 1, "draws": 2}
     result = transfer.transfer(data, ["ridge", "median"], peers=["median"], **asked)
-    assert set(result.scores["median"]["4"]) == {"scratch"}
+    assert {score.way for score in result.scores if score.model == "median"} == {"scratch"}
     both = transfer.transfer(data, ["median"], **asked)
-    assert result.scores["median"]["4"]["scratch"] == both.scores["median"]["4"]["scratch"]
+    assert result.of("median", "4", "scratch") == both.of("median", "4", "scratch")
 
 
 def test_every_model_can_be_the_base_of_one_that_is_adapted(data: Dataset) -> None:
     makers = {name: lambda name=name: model.make(name, n_estimators=5, n_jobs=1) for name in ("extra-trees",)}
     result = transfer.transfer(data, makers, shots=(3,), scored_folds=1, draws=1, left_out=[data.platforms[1]])
-    assert set(result.scores["extra-trees"]["3"]) == set(transfer.WAYS)
+    assert {score.way for score in result.scores} == set(transfer.WAYS)

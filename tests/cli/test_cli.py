@@ -16,7 +16,7 @@ from crossperf import cli, model
 from crossperf.cli import options
 from crossperf.dataset.build import Dataset
 from crossperf.datasets import toy
-from crossperf.evaluation.metrics import METRICS
+from crossperf.evaluation.scores import METRICS
 from crossperf.model.store import Saved, save
 from crossperf.runs.table import RunsTable
 
@@ -307,28 +307,28 @@ def test_evaluate_prints_scores_and_writes_them_as_json(crossperf: Crossperf, ru
         "folds",
         "scored_folds",
         "seed",
-        "noise_ceiling",
+        "scores",
         "constant",
-        "models",
-        "doubts",
+        "caveats",
         "versions",
         "held_out",
     }
-    assert (facts["format"], facts["split"], facts["folds"], facts["seed"]) == (2, split, 2, 0)
-    assert list(facts["models"]) == ["median", "ridge"]
-    for scores in facts["models"].values():
-        assert set(METRICS) | {"fit_s", "predict_s", "folds"} == set(scores)
+    assert (facts["format"], facts["split"], facts["folds"], facts["seed"]) == (3, split, 2, 0)
+    models = facts["scores"]["models"]
+    assert list(models) == ["median", "ridge"]
+    for scores in models.values():
+        assert set(METRICS) | {"fit_s", "predict_s"} <= set(scores["mean"])
         assert len(scores["folds"]) == 2
-    assert f"{facts['models']['ridge']['r2_log']:.3f}" in done.stdout
+    assert f"{models['ridge']['mean']['r2_log']:.3f}".replace("-", "−") in done.stdout
     starts = {line.partition(" ")[0] for line in done.stderr.splitlines()}
-    assert starts == {"evaluating,", "doubt:", "wrote"}
+    assert starts == {"evaluating,", "caveat:", "wrote"}
 
 
 def test_evaluate_gives_the_same_scores_for_the_same_seed(crossperf: Crossperf, runs_file: Path) -> None:
     scores = []
     for seed in ("3", "3", "4"):
         crossperf("evaluate", runs_file, "--models", "ridge", "--folds", "3", "--seed", seed, "--json", "e.json")
-        ridge = json.loads(Path("e.json").read_text())["models"]["ridge"]
+        ridge = json.loads(Path("e.json").read_text())["scores"]["models"]["ridge"]["mean"]
         scores.append({name: ridge[name] for name in METRICS})
     assert scores[0] == scores[1] != scores[2]
 
@@ -364,7 +364,7 @@ def test_the_default_model_gives_ranges_chances_and_reasons(
     one = Path("one.jsonl")
     one.write_text(new_file.read_text().splitlines()[0] + "\n")
     alone = crossperf("predict", "model", one, "--level", "0.9").stdout
-    assert "range, 90%" in alone
+    assert "interval, 90%" in alone
     assert "this run looks" in alone
     assert "known workloads nearest to" in done.stdout
     facts = json.loads(Path("p.json").read_text())

@@ -69,8 +69,8 @@ def test_repeats_fall_alternately_into_two_halves_in_their_own_order(tiny: Datas
 
 
 def test_failed_runs_are_counted_and_not_used(tiny: Dataset) -> None:
-    assert (tiny.table["runs"], tiny.table["failed_runs"]) == (7, 1)
-    assert (tiny.table["workloads"], tiny.table["apps"], tiny.table["platforms"]) == (2, 2, ["p", "q"])
+    assert (tiny.table.runs, tiny.table.failed_runs) == (7, 1)
+    assert (tiny.table.workloads, tiny.table.apps, tiny.table.platforms) == (2, 2, ("p", "q"))
 
 
 def test_cells_know_whether_they_were_measured_on_a_cpu(tiny: Dataset) -> None:

@@ -33,14 +33,14 @@ def test_drivers_are_rank_correlations(toy_data: Dataset) -> None:
     rng = np.random.default_rng(1)
     latent_nk = rng.standard_normal((len(toy_data), 3))
     made = LatentMap.of("m", lambda _: latent_nk, toy_data)
-    for one in made.drivers[:5]:
+    for driver in made.drivers[:5]:
         values_n = (
             toy_data.runtime_s_n
-            if one.counter == "runtime_s"
-            else toy_data.counters_nc[:, toy_data.counters.index(one.counter)]
+            if driver.counter == "runtime_s"
+            else toy_data.counters_nc[:, toy_data.counters.index(driver.counter)]
         )
-        there = ~np.isnan(values_n)
-        assert one.x == pytest.approx(spearmanr(values_n[there], made.xy_n2[there, 0])[0])
+        known = ~np.isnan(values_n)
+        assert driver.x == pytest.approx(spearmanr(values_n[known], made.xy_n2[known, 0])[0])
 
 
 def test_every_counter_that_varies_is_kept_so_that_a_figure_can_count_those_it_leaves_out(toy_data: Dataset) -> None:
@@ -53,7 +53,7 @@ def test_a_space_that_has_collapsed_is_a_point_and_no_error(toy_data: Dataset) -
     made = LatentMap.of("m", lambda x_nf: np.zeros((len(x_nf), 4)), toy_data)
     assert made.explained == (0.0, 0.0)
     assert (made.xy_n2 == 0).all()
-    assert all(one.strength == 0 for one in made.drivers)
+    assert all(driver.strength == 0 for driver in made.drivers)
 
 
 def test_a_space_of_one_dimension_lies_on_a_line(toy_data: Dataset) -> None:

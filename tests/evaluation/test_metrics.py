@@ -10,11 +10,14 @@ from sklearn.metrics import r2_score, roc_auc_score
 
 from crossperf.evaluation import metrics
 from crossperf.evaluation.metrics import Floats
+from crossperf.evaluation.scores import METRICS
 
 NAN = np.nan
 #: Seconds of three workloads on three platforms, and a prediction of them, both against some reference.
 TRUTH = np.log([[1.0, 2.0, 4.0], [3.0, 6.0, 12.0], [8.0, 4.0, 2.0]])
 PREDICTED = np.log([[1.0, 4.0, 2.0], [1.0, 2.0, 4.0], [2.0, 4.0, 8.0]])
+#: The platform that each of them was profiled on.
+SOURCE = np.array([0, 1, 2])
 
 
 def random_times(seed: int, n: int = 40, p: int = 5) -> tuple[Floats, Floats]:
@@ -30,30 +33,51 @@ def test_times_are_taken_relative_to_the_fastest_of_each_side() -> None:
 
 
 def test_every_metric_has_the_value_worked_out_by_hand() -> None:
-    scores = metrics.score(TRUTH, PREDICTED, common_order=(0, 1, 2))
-    # Relative times, truth: (1 2 4) (1 2 4) (4 2 1); predicted: (1 4 2) (1 2 4) (1 2 4).
-    # Absolute errors: 0 2 2, 0 0 0, 3 0 3: their mean is 10 / 9.
-    assert scores["mae"] == pytest.approx(10 / 9)
-    # |log2 error|: 0 1 1, 0 0 0, 2 0 2: mean 6 / 9, so the typical factor is 2 ** (2 / 3).
-    assert scores["typical_factor"] == pytest.approx(2 ** (2 / 3))
+    scores = metrics.score(TRUTH, PREDICTED, SOURCE, common_order=(0, 1, 2))
+    # Relative to the fastest, truth: (1 2 4) (1 2 4) (4 2 1); predicted: (1 4 2) (1 2 4) (1 2 4).
+    # Absolute errors without the source: - 2 2, 0 - 0, 3 0 -: their mean is 7 / 6.
+    assert scores.mae == pytest.approx(7 / 6)
+    # Relative to the source, truth: (- 2 4) (1/2 - 2) (4 2 -); predicted: (- 4 2) (1/2 - 2) (1/4 1/2 -).
+    # |log2 error|: 1 1, 0 0, 4 2: mean 8 / 6, so the typical factor is 2 ** (4 / 3).
+    assert scores.typical_factor == pytest.approx(2 ** (4 / 3))
     # Platform 1: residual 9, total 6, so -0.5. Platform 2 is constant in truth and left out.
     # Platform 3: residual 4 + 9 = 13, total 6, so 1 - 13 / 6. The mean of both is -5 / 6.
-    assert scores["r2"] == pytest.approx((-0.5 + (1 - 13 / 6)) / 2)
+    assert scores.r2 == pytest.approx((-0.5 + (1 - 13 / 6)) / 2)
     # In log2, truth 0 0 2 against 0 0 0: residual 4, total 8 / 3. And 2 2 0 against 1 2 2: 5 over 8 / 3.
-    assert scores["r2_log"] == pytest.approx(((1 - 4 / (8 / 3)) + (1 - 5 / (8 / 3))) / 2)
+    assert scores.r2_log == pytest.approx(((1 - 4 / (8 / 3)) + (1 - 5 / (8 / 3))) / 2)
     # One row of three has the whole order; taus are (2 - 1) / 3, 1 and -1.
-    assert scores["same_order"] == pytest.approx(1 / 3)
-    assert scores["kendall_tau"] == pytest.approx((1 / 3 + 1 - 1) / 3)
+    assert scores.same_order == pytest.approx(1 / 3)
+    assert scores.kendall_tau == pytest.approx((1 / 3 + 1 - 1) / 3)
     # The platform picked is the first in each row: right, right, and 4 times slower than the best.
-    assert scores["top1"] == pytest.approx(2 / 3)
-    assert scores["slowdown"] == pytest.approx((1 + 1 + 4) / 3)
-    assert list(scores) == list(metrics.METRICS)
+    assert scores.top1 == pytest.approx(2 / 3)
+    assert scores.slowdown == pytest.approx((1 + 1 + 4) / 3)
 
 
 def test_a_perfect_prediction_reaches_the_best_value_of_each_metric() -> None:
-    scores = metrics.score(TRUTH, TRUTH + 3.0, common_order=(0, 1, 2))
-    best = {"mae": 0.0, "typical_factor": 1.0, "slowdown": 1.0}
-    assert scores == {name: pytest.approx(best.get(name, 1.0), abs=1e-12) for name in metrics.METRICS}
+    scores = metrics.score(TRUTH, TRUTH + 3.0, SOURCE, common_order=(0, 1, 2))
+    for name in METRICS:
+        assert scores[name] == pytest.approx(0.0 if name == "mae" else 1.0, abs=1e-12), name
+
+
+def test_the_source_platform_counts_in_neither_typical_factor_nor_mae() -> None:
+    # A prediction that is twice too slow on every other platform is off by 2, however many platforms there are.
+    for platforms in (2, 3, 9):
+        truth_np = np.log(np.arange(1.0, platforms + 1.0))[None]
+        predicted_np = truth_np + np.log(2.0) * (np.arange(platforms) > 0)
+        scores = metrics.score(truth_np, predicted_np, np.array([0]))
+        assert scores.typical_factor == pytest.approx(2.0)
+        assert scores.mae == pytest.approx(np.exp(truth_np[0, 1:]).mean())
+
+
+def test_the_typical_factor_is_that_of_the_seconds_which_a_user_reads() -> None:
+    # The run took 10 s on p; the model's vector has p at 2, q at 1, so the user reads 5 s on q. It took 20 s.
+    scores = metrics.score(np.log([[10.0, 20.0]]), np.log([[2.0, 1.0]]), np.array([0]))
+    assert scores.typical_factor == pytest.approx(20 / 5)
+
+
+def test_a_cell_measured_on_its_source_alone_has_no_typical_factor() -> None:
+    scores = metrics.score(np.log([[3.0, NAN]]), np.log([[1.0, 2.0]]), np.array([0]))
+    assert (scores.typical_factor, scores.mae) == (None, None)
 
 
 def test_a_platform_never_measured_counts_nowhere() -> None:
@@ -61,12 +85,13 @@ def test_a_platform_never_measured_counts_nowhere() -> None:
     truth_np = np.log([[1.0, 2.0, NAN], [1.0, 2.0, 4.0]])
     for guess in (0.001, 1.5, 1000.0):
         predicted_np = np.log([[2.0, 1.0, guess], [1.0, 2.0, 4.0]])
-        scores = metrics.score(truth_np, predicted_np)
-        assert scores["same_order"] == 0.5
-        assert scores["kendall_tau"] == pytest.approx((-1 + 1) / 2)
-        assert scores["slowdown"] == pytest.approx((2 + 1) / 2)
-        assert scores["mae"] == pytest.approx((1 + 1) / 5)
-        assert scores["typical_factor"] == pytest.approx(2 ** (2 / 5))
+        scores = metrics.score(truth_np, predicted_np, np.array([0, 0]))
+        assert scores.same_order == 0.5
+        assert scores.kendall_tau == pytest.approx((-1 + 1) / 2)
+        assert scores.slowdown == pytest.approx((2 + 1) / 2)
+        # Without the source, the first: one of 2x and 1x; relative to the source, 2x and 1/2x. The others are right.
+        assert scores.mae == pytest.approx(1 / 3)
+        assert scores.typical_factor == pytest.approx(4 ** (1 / 3))
         np.testing.assert_array_equal(metrics.same_order(truth_np, predicted_np), [False, True])
         np.testing.assert_allclose(metrics.kendall_tau(truth_np, predicted_np), [-1, 1])
         np.testing.assert_allclose(metrics.picked_slowdown(truth_np, predicted_np), [2, 1])
@@ -105,9 +130,9 @@ def test_r2_leaves_gaps_out_platform_by_platform() -> None:
 
 
 def test_what_the_data_leaves_undefined_is_none() -> None:
-    scores = metrics.score(np.log([[1.0, 2.0]]), np.log([[1.0, 3.0]]), common_order=(0, 1))
-    assert {name for name, value in scores.items() if value is None} == {"r2", "r2_log", "order_auc"}
-    assert metrics.score(np.zeros((2, 2)), np.zeros((2, 2)))["kendall_tau"] is None
+    scores = metrics.score(np.log([[1.0, 2.0]]), np.log([[1.0, 3.0]]), np.array([0]), common_order=(0, 1))
+    assert {name for name in METRICS if scores[name] is None} == {"r2", "r2_log", "order_auc"}
+    assert metrics.score(np.zeros((2, 2)), np.zeros((2, 2)), np.array([0, 1])).kendall_tau is None
 
 
 def test_order_auc_is_the_area_under_the_curve_of_the_margins() -> None:
@@ -146,6 +171,7 @@ def test_the_typical_factor_is_the_same_for_too_fast_and_too_slow() -> None:
     arrays(np.float64, (6, 1), elements=st.integers(-50, 50).map(float)),
 )
 def test_what_is_constant_over_a_row_changes_no_metric(truth: Floats, predicted: Floats, shift: Floats) -> None:
-    one = metrics.score(truth, predicted, (0, 1, 2))
-    assert metrics.score(truth + shift, predicted, (0, 1, 2)) == one
-    assert metrics.score(truth, predicted - shift, (0, 1, 2)) == one
+    source_n = np.array([0, 1, 2, 0, 1, 2])
+    scores = metrics.score(truth, predicted, source_n, (0, 1, 2))
+    assert metrics.score(truth + shift, predicted, source_n, (0, 1, 2)) == scores
+    assert metrics.score(truth, predicted - shift, source_n, (0, 1, 2)) == scores

@@ -1,6 +1,7 @@
-"""Scoring: the same folds for all, nothing of the held-out part in a fit, a ceiling, and honest doubts."""
+"""Scoring: the same folds for all, nothing of the held-out part in a fit, a ceiling, and honest caveats."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,10 +11,13 @@ import pytest
 from crossperf import dataset
 from crossperf.dataset.build import Dataset
 from crossperf.datasets import toy
-from crossperf.errors import CrossperfError, DatasetError, MissingDependencyError, SettingsError
+from crossperf.errors import DatasetError, MissingDependencyError, SettingsError
 from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import Said
-from crossperf.evaluation.run import Evaluation, ablation, average, evaluate, noise_ceiling, trust
+from crossperf.evaluation.baselines import noise_ceiling
+from crossperf.evaluation.heldout import HeldOutPredictions
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.run import ablation, evaluate, score_cells
+from crossperf.evaluation.scores import METRICS, Scores
 from crossperf.model import Median, Ridge
 from crossperf.records import Run
 from crossperf.runs.table import from_frame
@@ -48,7 +52,7 @@ def test_no_held_out_cell_is_in_the_fit_and_each_is_held_out_once(split: dataset
 def test_all_models_see_the_same_folds(toy_data: Dataset) -> None:
     twice = evaluate(toy_data, {"one": Median, "other": Median}, n_folds=3)
     timeless = [
-        [{k: v for k, v in fold.items() if not k.endswith("_s")} for fold in twice.models[name]["folds"]]
+        [replace(fold, fit_s=None, predict_s=None) for fold in twice.scores.models[name].folds]
         for name in ("one", "other")
     ]
     assert timeless[0] == timeless[1]
@@ -59,22 +63,23 @@ def test_scores_are_those_of_the_metrics_on_the_held_out_part(toy_data: Dataset)
     part = dataset.folds(toy_data, "workload", 3, seed=4)[0]
     fitted = Ridge().fit(toy_data.features_nf[part.train_n], toy_data.log_relative_time_np[part.train_n])
     truth, predicted = toy_data.log_relative_time_np[part.test_n], fitted.predict(toy_data.features_nf[part.test_n])
-    expected = metrics.score(truth, predicted)
-    assert result.models["ridge"]["folds"][0]["typical_factor"] == pytest.approx(expected["typical_factor"])
-    assert result.models["ridge"]["folds"][0]["r2_log"] == pytest.approx(expected["r2_log"])
+    expected = metrics.score(truth, predicted, toy_data.source_n[part.test_n])
+    first = result.scores.models["ridge"].folds[0]
+    assert first.typical_factor == pytest.approx(expected.typical_factor)
+    assert first.r2_log == pytest.approx(expected.r2_log)
 
 
 def test_the_figures_on_top_are_means_over_the_folds_that_have_them() -> None:
-    assert average([{"r2": 1.0, "auc": None}, {"r2": 0.0, "auc": 0.8}]) == {"r2": 0.5, "auc": 0.8}
-    assert average([{"auc": None}]) == {"auc": None}
+    assert Scores.mean([Scores(r2=1.0), Scores(r2=0.0, order_auc=0.8)]) == Scores(r2=0.5, order_auc=0.8)
+    assert Scores.mean([Scores()]) == Scores()
 
 
 def test_the_noise_ceiling_is_perfect_without_noise_and_worse_with_it() -> None:
     silent = dataset.build(toy.make_table(apps=3, inputs=3, noise=0.0))
     noisy = dataset.build(toy.make_table(apps=3, inputs=3, noise=0.5))
-    assert noise_ceiling(silent)["typical_factor"] == pytest.approx(1.0)
-    assert noise_ceiling(silent)["same_order"] == 1.0
-    worse = noise_ceiling(noisy)["typical_factor"]
+    assert noise_ceiling(silent).typical_factor == pytest.approx(1.0)
+    assert noise_ceiling(silent).same_order == 1.0
+    worse = noise_ceiling(noisy).typical_factor
     assert worse is not None
     assert worse > 1.2
 
@@ -85,34 +90,37 @@ def test_the_noise_ceiling_worked_by_hand() -> None:
         for platform, times in {"p": (1.0, 1.0), "q": (2.0, 4.0)}.items()
         for i, seconds in enumerate(times)
     ]
-    # One half says q is 2x, the other 4x: |log 2| on q, 0 on p, so exp(log(2) / 2).
-    assert noise_ceiling(dataset.build(runs))["typical_factor"] == pytest.approx(np.sqrt(2.0))
+    # In one half q takes 2x the time of p, in the other 4x: off by 2 as seen from p, and as seen from q.
+    ceiling = noise_ceiling(dataset.build(runs))
+    assert ceiling.typical_factor == pytest.approx(2.0)
+    # Relative to the fastest, p: |2 - 4| on q as seen from p, |1 - 1| on p as seen from q.
+    assert ceiling.mae == pytest.approx(1.0)
 
 
-def test_without_repeats_the_ceiling_is_not_known_and_that_is_a_doubt() -> None:
+def test_without_repeats_the_ceiling_is_not_known_and_that_is_a_caveat() -> None:
     data = dataset.build(toy.make_table(apps=3, inputs=3, repeats=1))
     result = evaluate(data, ["median"], n_folds=2)
-    assert set(result.noise_ceiling.values()) == {None}
-    assert any("repeats" in doubt for doubt in result.doubts)
+    assert result.scores.noise_ceiling == Scores()
+    assert any("repeats" in caveat for caveat in result.caveats)
 
 
-def test_few_apps_a_dominant_order_and_the_row_split_are_doubts(toy_data: Dataset) -> None:
+def test_few_apps_a_dominant_order_and_the_row_split_are_caveats(toy_data: Dataset) -> None:
     result = evaluate(toy_data, ["median"], split="row", n_folds=2)
-    assert any("Few applications (4)" in doubt for doubt in result.doubts)
-    assert any("flatters" in doubt for doubt in result.doubts)
+    assert any("Few applications (4)" in caveat for caveat in result.caveats)
+    assert any("flatters" in caveat for caveat in result.caveats)
     runs = [
         Run("a", str(i), platform, seconds, repeat=0, counters={"c": float(i)})
         for i in range(6)
         for platform, seconds in (("p", 1.0), ("q", 2.0))
     ]
     dominated = evaluate(dataset.build(runs), ["median"], n_folds=2)
-    assert any("100% of the workloads have p < q" in doubt for doubt in dominated.doubts)
+    assert any("100% of the workloads have p < q" in caveat for caveat in dominated.caveats)
 
 
-def test_a_model_at_the_noise_ceiling_is_a_doubt() -> None:
+def test_a_model_at_the_noise_ceiling_is_a_caveat() -> None:
     noisy = dataset.build(toy.make_table(apps=4, inputs=4, noise=2.0))
     result = evaluate(noisy, ["median"], n_folds=2)
-    assert any("noise ceiling" in doubt for doubt in result.doubts)
+    assert any("noise ceiling" in caveat for caveat in result.caveats)
 
 
 def test_workloads_that_lack_a_platform_are_scored_on_those_they_have(toy_table) -> None:  # type: ignore[no-untyped-def]
@@ -120,8 +128,8 @@ def test_workloads_that_lack_a_platform_are_scored_on_those_they_have(toy_table)
     gone = (frame["app"] == "app0") & (frame["platform"] == "gpu-b")
     data = dataset.build(from_frame(frame.filter(~gone)))
     result = evaluate(data, ["median", "ridge"], n_folds=3)
-    assert all(np.isfinite(result.models[name]["typical_factor"]) for name in ("median", "ridge"))
-    assert any("lack a platform" in doubt for doubt in result.doubts)
+    assert all(np.isfinite(scores.typical_factor or np.nan) for _, scores in result.scores.items())
+    assert any("lack a platform" in caveat for caveat in result.caveats)
 
 
 def test_a_platform_seen_in_no_training_row_is_one_clear_sentence(toy_table) -> None:  # type: ignore[no-untyped-def]
@@ -136,18 +144,13 @@ def test_json_goes_there_and_back(toy_data: Dataset, tmp_path: Path) -> None:
     result = evaluate(toy_data, ["median"], n_folds=2)
     result.write(tmp_path / "evaluation.json")
     facts = json.loads((tmp_path / "evaluation.json").read_text())
-    assert facts["format"] == 2
+    assert facts["format"] == 3
     assert {"path", "fingerprint", "runs", "apps", "workloads", "platforms"} <= set(facts["table"])
-    assert set(metrics.METRICS) | {"fit_s", "predict_s", "folds"} == set(facts["models"]["median"])
+    assert set(METRICS) | {"fit_s", "predict_s", "coverage"} <= set(facts["scores"]["models"]["median"]["mean"])
     assert Evaluation.from_json(facts) == result
 
 
-def test_an_evaluation_of_another_format_is_refused() -> None:
-    with pytest.raises(CrossperfError, match="format 99 was found, expected 2"):
-        Evaluation.from_json({"format": 99})
-
-
-def test_an_unknown_model_is_told_before_the_first_fit(toy_data: Dataset) -> None:
+def test_an_unknown_model_is_reported_before_the_first_fit(toy_data: Dataset) -> None:
     with pytest.raises(SettingsError, match="did you mean 'ridge'"):
         evaluate(toy_data, ["median", "rigde"], n_folds=2)
 
@@ -174,23 +177,23 @@ def test_vae_dnn_recovers_the_planted_law_far_better_than_the_constant_answer() 
     """With no noise the error that is left is the model's own."""
     data = dataset.build(toy.make_table(apps=24, inputs=8, repeats=1, noise=0.0, seed=5))
     result = evaluate(data, ["vae-dnn", "median"], n_folds=2)
-    found, constant = (result.models[name]["typical_factor"] for name in ("vae-dnn", "median"))
-    assert np.log(found) < 0.5 * np.log(constant)
-    assert result.models["vae-dnn"]["r2_log"] > 0.7
+    learned, constant = (result.scores[name].typical_factor or np.nan for name in ("vae-dnn", "median"))
+    assert np.log(learned) < 0.5 * np.log(constant)
+    assert (result.scores["vae-dnn"].r2_log or 0.0) > 0.7
 
 
 def test_one_fold_of_five_is_an_80_20_split_and_says_so(toy_data: Dataset) -> None:
     all_folds = evaluate(toy_data, ["ridge"], split="row", n_folds=5, seed=3)
     first = evaluate(toy_data, ["ridge"], split="row", n_folds=5, seed=3, scored_folds=1)
-    assert first.models["ridge"]["r2"] == all_folds.models["ridge"]["folds"][0]["r2"]
+    assert first.scores["ridge"].r2 == all_folds.scores.models["ridge"].folds[0].r2
     assert (first.folds, first.scored_folds) == (5, 1)
-    assert any("Only 1 of 5 folds" in doubt for doubt in first.doubts)
+    assert any("Only 1 of 5 folds" in caveat for caveat in first.caveats)
     with pytest.raises(SettingsError, match="expected 1 to 5"):
         evaluate(toy_data, ["ridge"], scored_folds=9)
 
 
-class Sure(Median):
-    """A model whose ranges are half a unit to either side, and to which every other run looks unknown."""
+class WithIntervals(Median):
+    """A model whose intervals are half a unit to either side, and to which every other run looks unknown."""
 
     def forecast(self, X):  # type: ignore[no-untyped-def]
         predicted_np = self.predict(X)
@@ -211,14 +214,16 @@ class Sure(Median):
 
 
 def test_coverage_counts_the_other_platforms_and_familiarity_splits_the_error(toy_data: Dataset) -> None:
-    predictor = Sure().learn(toy_data)
+    predictor = WithIntervals().learn(toy_data)
     cells = (toy_data.features_nf, toy_data.log_relative_time_np, toy_data.source_n)
-    found = trust(Said.by(predictor, *cells, predictor.predict(toy_data.features_nf)), toy_data)
+    scores = score_cells(HeldOutPredictions.by(predictor, *cells, predictor.predict(toy_data.features_nf)), toy_data)
     error_np = np.abs(predictor.predict(toy_data.features_nf) - toy_data.log_relative_time_np)
     other_np = np.arange(4) != toy_data.source_n[:, None]
-    assert found["coverage"] == pytest.approx((error_np <= 0.5)[other_np].mean())
-    assert found["range_factor"] == pytest.approx(np.exp(0.5))
-    assert (found["share_familiar"], found["share_unusual"], found["share_unknown"]) == (0.5, 0.0, 0.5)
-    assert found["factor_unusual"] is None
-    truth_np, predicted_np = metrics.to_fastest(toy_data.log_relative_time_np, predictor.predict(toy_data.features_nf))
-    assert found["factor_familiar"] == pytest.approx(metrics.typical_factor(truth_np[1::2], predicted_np[1::2]))
+    assert scores.coverage == pytest.approx((error_np <= 0.5)[other_np].mean())
+    assert scores.interval_factor == pytest.approx(np.exp(0.5))
+    assert (scores.share_familiar, scores.share_unusual, scores.share_unknown) == (0.5, 0.0, 0.5)
+    assert scores.factor_unusual is None
+    predicted_np = predictor.predict(toy_data.features_nf)
+    own_n = predicted_np[np.arange(len(toy_data)), toy_data.source_n]
+    off_np = np.abs(predicted_np - own_n[:, None] - toy_data.log_relative_time_np)
+    assert scores.factor_familiar == pytest.approx(np.exp(off_np[1::2][other_np[1::2]].mean()))

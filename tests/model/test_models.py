@@ -123,7 +123,7 @@ def test_the_description_says_what_a_reader_needs(toy_data: Dataset, tmp_path: P
     assert facts["counters"] == list(toy_data.counters)
     assert facts["platforms"] == ["cpu-a", "cpu-b", "gpu-a", "gpu-b"]
     assert facts["platform_classes"] == ["cpu", "cpu", "gpu", "gpu"]
-    assert facts["training"]["fingerprint"] == toy_data.table["fingerprint"]
+    assert facts["training"]["fingerprint"] == toy_data.table.fingerprint
     assert "numpy" in facts["versions"]
 
 
@@ -134,7 +134,7 @@ def test_each_model_is_ahead_of_the_constant_answer_on_inputs_never_seen(name: s
     from crossperf.evaluation.run import evaluate
 
     result = evaluate(toy_data, {name: lambda: quick(name), "median": lambda: quick("median")}, n_folds=3)
-    assert result.models[name]["typical_factor"] < result.models["median"]["typical_factor"]
+    assert result.scores[name].typical_factor < result.scores["median"].typical_factor
 
 
 def test_an_unknown_model_is_named_with_the_nearest_known() -> None:

@@ -90,7 +90,7 @@ def test_an_optional_peer_is_ahead_of_the_constant_answer(name: str, toy_data: D
     longer = {"tabm": {"n_epochs": 60}, "realmlp": {"n_epochs": 100, "width": 64}}.get(name, {})
     makers = {name: lambda: quick(name, **longer), "median": lambda: model.make("median")}
     result = evaluate(toy_data, makers, n_folds=3, scored_folds=1)
-    assert result.models[name]["typical_factor"] < result.models["median"]["typical_factor"]
+    assert result.scores[name].typical_factor < result.scores["median"].typical_factor
 
 
 @pytest.mark.parametrize("name", where_installed(NETWORKS))

@@ -10,7 +10,9 @@ import pytest
 
 from crossperf import dataset, report
 from crossperf.datasets import toy
-from crossperf.evaluation.run import Evaluation, evaluate
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.run import evaluate
+from crossperf.evaluation.scores import Scoreboard
 from crossperf.model import make
 from crossperf.runs.table import from_frame
 from tests.model.conftest import QUICK
@@ -53,7 +55,7 @@ def least() -> Evaluation:
 def unscored(ordinary: Evaluation) -> Evaluation:
     """What comes of a trained model without a table: no scores, nothing held out."""
     assert ordinary.held_out is not None
-    return replace(ordinary, split="new", models={}, held_out=replace(ordinary.held_out, said={}))
+    return replace(ordinary, split="new", scores=Scoreboard(), held_out=replace(ordinary.held_out, predictions={}))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crossperf.evaluation.run import Evaluation
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import FIGURES
 from tests.collect.real import need, unavailable
 from tests.report.conftest import HOSTILE
@@ -54,10 +54,10 @@ class Opened:
     def __init__(self, browser: Browser, path: Path, **settings: Any) -> None:
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
         self.page: Page = self.context.new_page()
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.url = path.as_uri()
         self.page.goto(self.url)
@@ -126,12 +126,12 @@ def ordinary_page(browser: Browser, pages: dict[str, Path]) -> Iterator[Opened]:
 
 
 def test_the_page_opens_without_a_word_in_the_console_and_asks_for_nothing(each: Opened) -> None:
-    assert each.said == []
+    assert each.messages == []
     assert [url for url in each.asked if not url.startswith("data:")] == [each.url]
 
 
 def test_every_figure_is_drawn_or_says_why_not(each: Opened) -> None:
-    marks = each.data["marks"]
+    marks = each.data["tooltips"]
     for name in FIGURES:
         section = each.page.locator(f"section#{name}")
         assert section.count() == 1, name
@@ -154,41 +154,41 @@ def test_which_figures_can_be_drawn_is_known_for_each_page(
 ) -> None:
     assert ordinary.latent is not None
     opened = Opened(browser, pages["ordinary"])
-    assert set(opened.data["marks"]) == set(FIGURES)
+    assert set(opened.data["tooltips"]) == set(FIGURES)
     opened.context.close()
 
 
 @pytest.mark.parametrize("name", ["errors", "order", "scatter", "space", "missing"])
 def test_pointing_at_a_mark_tells_what_it_is(ordinary_page: Opened, name: str) -> None:
-    marks = ordinary_page.data["marks"][name]
+    marks = ordinary_page.data["tooltips"][name]
     by_place: dict[tuple[float, float], set[str]] = {}
     for x, y, text, *_ in marks:
         by_place.setdefault((x, y), set()).add(text)
     for x, y, *_ in marks[:: max(len(marks) // 5, 1)]:
         ordinary_page.point_at(name, x, y)
-        tip = ordinary_page.page.locator("#tip")
+        tip = ordinary_page.page.locator("#tooltip")
         assert tip.is_visible()
         assert tip.text_content() in by_place[x, y]
     ordinary_page.page.mouse.move(2, 2)
-    assert not ordinary_page.page.locator("#tip").is_visible()
+    assert not ordinary_page.page.locator("#tooltip").is_visible()
 
 
 def test_marks_can_be_walked_with_the_keyboard(ordinary_page: Opened) -> None:
-    marks = ordinary_page.data["marks"]["order"]
+    marks = ordinary_page.data["tooltips"]["order"]
     page = ordinary_page.page
     page.locator("#order-drawing").focus()
     for step, key in enumerate(("Home", "ArrowRight")):
         page.keyboard.press(key)
-        assert page.locator("#tip").text_content() == marks[step][2]
+        assert page.locator("#tooltip").text_content() == marks[step][2]
     page.keyboard.press("End")
-    assert page.locator("#tip").text_content() == marks[-1][2]
+    assert page.locator("#tooltip").text_content() == marks[-1][2]
     page.keyboard.press("Escape")
-    assert not page.locator("#tip").is_visible()
+    assert not page.locator("#tooltip").is_visible()
 
 
 def test_a_tip_is_seen_whole_wherever_its_mark_lies(browser: Browser, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["ordinary"], viewport={"width": 700, "height": 300})
-    tip = opened.page.locator("#tip")
+    tip = opened.page.locator("#tooltip")
     for name in ("errors", "scatter", "missing"):
         opened.page.locator(f"#{name}-drawing").focus()
         for key in ("Home", "End", "PageUp"):
@@ -202,8 +202,8 @@ def test_a_tip_is_seen_whole_wherever_its_mark_lies(browser: Browser, pages: dic
 
 
 def test_a_long_tip_after_a_short_one_at_the_edge_keeps_its_width(ordinary_page: Opened) -> None:
-    width = """([left, text]) => { tip.hidden = false; tip.style.left = left; tip.textContent = text;
-               const found = tip.offsetWidth; tip.hidden = true; return found; }"""
+    width = """([left, text]) => { tooltip.hidden = false; tooltip.style.left = left; tooltip.textContent = text;
+               const width = tooltip.offsetWidth; tooltip.hidden = true; return width; }"""
     long = "a sentence that is rather long " * 3
     wide, at_edge = (ordinary_page.page.evaluate(width, [left, long]) for left in ("0px", "calc(100vw - 60px)"))
     assert at_edge == wide
@@ -211,11 +211,11 @@ def test_a_long_tip_after_a_short_one_at_the_edge_keeps_its_width(ordinary_page:
 
 def test_a_tip_stays_by_its_mark_when_a_drawing_is_moved_sideways(browser: Browser, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["ordinary"], has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
-    x, y, *_ = opened.data["marks"]["order"][0]
+    x, y, *_ = opened.data["tooltips"]["order"][0]
     box = opened.scroll_to("order", y)
     opened.page.touchscreen.tap(box["x"] + x * box["width"], box["y"] + y * box["height"])
-    opened.page.locator("#tip").wait_for(state="visible", timeout=2000)
-    gap = "document.querySelector('.ring').getBoundingClientRect().top - tip.getBoundingClientRect().bottom"
+    opened.page.locator("#tooltip").wait_for(state="visible", timeout=2000)
+    gap = "document.querySelector('.ring').getBoundingClientRect().top - tooltip.getBoundingClientRect().bottom"
     before = opened.page.evaluate(gap)
     opened.page.evaluate("document.querySelector('#order .pan').scrollLeft = 40; scrollBy(0, 30)")
     opened.page.wait_for_timeout(200)
@@ -225,11 +225,11 @@ def test_a_tip_stays_by_its_mark_when_a_drawing_is_moved_sideways(browser: Brows
 
 def test_a_touch_tells_what_a_mark_is(browser: Browser, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["ordinary"], has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
-    x, y, text, *_ = opened.data["marks"]["order"][0]
+    x, y, text, *_ = opened.data["tooltips"]["order"][0]
     box = opened.scroll_to("order", y)
     opened.page.touchscreen.tap(box["x"] + x * box["width"], box["y"] + y * box["height"])
-    opened.page.locator("#tip").wait_for(state="visible", timeout=2000)
-    assert opened.page.locator("#tip").text_content() == text
+    opened.page.locator("#tooltip").wait_for(state="visible", timeout=2000)
+    assert opened.page.locator("#tooltip").text_content() == text
     opened.context.close()
 
 
@@ -258,30 +258,30 @@ def test_choosing_an_application_moves_the_marks_of_figure_3(ordinary_page: Open
     dot = page.locator("#vector-dot-0-0").bounding_box()
     assert dot is not None
     page.mouse.move(box["x"] + (low + high) / 2 / view * box["width"], dot["y"] + dot["height"] / 2)
-    assert page.locator("#tip").text_content() == f"{before['chooser']['platforms'][0]}, measured: {words}"
+    assert page.locator("#tooltip").text_content() == f"{before['chooser']['platforms'][0]}, measured: {words}"
     page.locator("#app").select_option(label=names[first])
     # Back at the first choice the script says what matplotlib drew; it rounds to a tenth of a point.
     assert shown()[0] == pytest.approx(drawn[0], abs=0.06)
     assert shown()[1:] == drawn[1:]
 
 
-def test_the_script_tells_of_the_first_choice_what_the_figure_told(ordinary_page: Opened) -> None:
-    page, told = ordinary_page.page, ordinary_page.data["marks"]["vector"]
+def test_the_script_has_the_tooltips_of_the_first_choice_as_the_figure_has(ordinary_page: Opened) -> None:
+    page, tooltips = ordinary_page.page, ordinary_page.data["tooltips"]["vector"]
     chosen = ordinary_page.data["chooser"]
     page.locator("#app").select_option(label=chosen["apps"][chosen["chosen"]]["name"])
     page.locator("#app").dispatch_event("change")
     page.locator("#vector-drawing").focus()
     walked = []
-    for key in ("Home", *["ArrowRight"] * (len(told) - 1)):
+    for key in ("Home", *["ArrowRight"] * (len(tooltips) - 1)):
         page.keyboard.press(key)
-        walked.append(page.locator("#tip").text_content())
-    assert walked == [mark[2] for mark in told]
+        walked.append(page.locator("#tooltip").text_content())
+    assert walked == [tooltip[2] for tooltip in tooltips]
 
 
 def test_a_hostile_name_is_shown_as_it_is_written(ordinary_page: Opened) -> None:
     assert HOSTILE in ordinary_page.column("applications-table", 0)
     assert ordinary_page.page.locator("b.x").count() == 0
-    assert any(HOSTILE in mark[2] for mark in ordinary_page.data["marks"]["errors"])
+    assert any(HOSTILE in mark[2] for mark in ordinary_page.data["tooltips"]["errors"])
     options = ordinary_page.page.locator("#app option").all_text_contents()
     assert HOSTILE in options
 
@@ -323,7 +323,7 @@ def test_text_is_readable_on_a_light_and_on_a_dark_ground(
     opened = Opened(browser, pages["ordinary"], color_scheme=scheme)
     ground = luminance(opened.colour("html", "backgroundColor"))
     assert ground > 0.9 if scheme == "light" else ground < 0.02
-    for selector in (".lead", ".about", "figcaption", "td.best", "thead th", "tfoot td", "nav a", ".doubts li"):
+    for selector in (".lead", ".about", "figcaption", "td.best", "thead th", "tfoot td", "nav a", ".caveats li"):
         assert opened.contrast(selector) >= READABLE, selector
     for name in FIGURES:
         assert opened.contrast(f"#{name} svg text", "fill") >= READABLE, name

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from crossperf import report
-from crossperf.evaluation.run import Evaluation
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.scores import Scoreboard
 from crossperf.report import chooser as choosing
-from crossperf.report import sentences as meaning
+from crossperf.report import sentences
 from crossperf.report.chooser import chooser
 from crossperf.report.figures import FIGURES
 from crossperf.report.page import _json
@@ -53,28 +54,29 @@ def without_drawings(page: str) -> str:
 
 
 def test_of_some_platforms_the_page_still_tells_what_the_whole_table_holds(ordinary: Evaluation) -> None:
-    info, some = ordinary.table["info"], ordinary.table["platforms"][:2]
-    text = report.render(replace(ordinary, held_out=None, latent=None, table={**ordinary.table, "platforms": some}))
-    assert f"on {len(info['platforms'])} platforms, with" in text
+    info, some = ordinary.table.info, ordinary.table.platforms[:2]
+    assert info is not None
+    text = report.render(replace(ordinary, held_out=None, latent=None, table=replace(ordinary.table, platforms=some)))
+    assert f"on {len(info.platforms)} platforms, with" in text
     assert "not among the platforms chosen" in text
 
 
 def test_a_figure_without_a_model_says_so_and_not_that_a_model_lacks_something(ordinary: Evaluation) -> None:
     assert ordinary.held_out is not None
-    text = report.render(replace(ordinary, models={}, held_out=replace(ordinary.held_out, said={})))
+    text = report.render(replace(ordinary, scores=Scoreboard(), held_out=replace(ordinary.held_out, predictions={})))
     assert text.count("No model was scored in this evaluation.") == 6
-    assert "No model here gives ranges" not in text
+    assert "No model here gives intervals" not in text
 
 
 def test_the_answer_comes_first_and_the_rest_in_its_order(page: str, ordinary: Evaluation) -> None:
     text = without_drawings(page)
-    wanted = [meaning.headline(ordinary), 'id="scores"', "What it means", 'id="figures"', 'id="wrong"', 'id="latent"']
+    wanted = [sentences.headline(ordinary), 'id="scores"', "What it means", 'id="figures"', 'id="wrong"', 'id="latent"']
     places = [text.index(part) for part in [*wanted, 'id="data"', 'id="again"']]
     assert places == sorted(places)
     sections = [text.index(f'<section class="plot" id="{name}">') for name in FIGURES]
     assert sections == sorted(sections)
-    for doubt in ordinary.doubts:
-        assert doubt.replace("'", "&#39;").replace("<", "&lt;") in text
+    for caveat in ordinary.caveats:
+        assert caveat.replace("'", "&#39;").replace("<", "&lt;") in text
 
 
 def test_nothing_is_fetched_from_anywhere(page: str) -> None:
@@ -112,9 +114,9 @@ def test_the_same_evaluation_makes_the_same_page(page: str, ordinary: Evaluation
 
 def test_the_page_tells_how_to_make_it_again(page: str, ordinary: Evaluation) -> None:
     text = without_drawings(page).replace("&#39;", "'").replace("&amp;", "&")
-    assert meaning.command(ordinary) in text
+    assert sentences.command(ordinary) in text
     assert "crossperf report evaluation.json -o report" in text
-    for fact in (ordinary.table["fingerprint"], ordinary.table["path"], ordinary.versions["crossperf"]):
+    for fact in (ordinary.table.fingerprint, ordinary.table.path, ordinary.versions["crossperf"]):
         assert fact in text
 
 
@@ -129,13 +131,13 @@ def test_without_scores_the_page_names_the_command_that_makes_them(unscored: Eva
 
 
 def test_an_evaluation_without_its_cells_or_its_tables_facts_still_makes_a_page(ordinary: Evaluation) -> None:
-    table = {name: value for name, value in ordinary.table.items() if name != "info"}
-    bare = replace(ordinary, table=table, held_out=None, latent=None, versions={}, doubts=[])
+    table = replace(ordinary.table, info=None)
+    bare = replace(ordinary, table=table, held_out=None, latent=None, versions={}, caveats=())
     text = without_drawings(report.render(bare))
     assert 'id="scores"' in text
     assert 'id="app"' not in text
-    assert "not told" in text
-    assert "<h2>Doubts</h2>" not in text
+    assert "not known" in text
+    assert "<h2>Caveats</h2>" not in text
 
 
 def test_more_applications_than_can_be_chosen_are_counted(

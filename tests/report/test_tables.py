@@ -7,16 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crossperf.dataset.facts import TableFacts
+from crossperf.display import CellView, TableView
 from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import HeldOut, Said
-from crossperf.evaluation.run import Evaluation
-from crossperf.report import tables
+from crossperf.evaluation.baselines import ConstantAnswer
+from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.scores import ModelScores, Scoreboard
+from crossperf.report import sentences, tables
 from tests.report.conftest import HOSTILE
 
 
-def column(table: tables.Table, name: str) -> list[tables.Cell]:
+def column(table: TableView, name: str) -> list[CellView]:
     place = [column.name for column in table.columns].index(name)
-    return [row[place] for row in table.rows]
+    return [row[place] for row, reference in table.all_rows if not reference]
 
 
 @pytest.fixture
@@ -30,15 +34,18 @@ def by_hand() -> HeldOut:
         workload_n=np.array([0, 1]),
         source_n=np.array([0, 0]),
         fold_n=np.array([0, 0]),
-        said={"m": Said(np.log([[1.0, 2.0], [1.0, 2.0]])), "n": Said(np.log([[1.0, 2.0], [1.0, 0.5]]))},
+        predictions={
+            "m": HeldOutPredictions(np.log([[1.0, 2.0], [1.0, 2.0]])),
+            "n": HeldOutPredictions(np.log([[3.0, 6.0], [1.0, 0.5]])),
+        },
     )
 
 
 def test_errors_and_picks_of_applications_are_those_worked_out_by_hand(by_hand: HeldOut) -> None:
     table = tables.applications(by_hand)
     assert [cell.text for cell in column(table, "application")] == ["b", "a"]
-    # Truth of b relative to its fastest: 2, 1; said: 1, 2. Both are off by a factor of 2.
-    assert [cell.value for cell in column(table, "m")] == pytest.approx([2.0, 1.0])
+    # Both were profiled on p. b takes half as long on q, and twice as long as predicted by m: off by 4 on q.
+    assert [cell.value for cell in column(table, "m")] == pytest.approx([4.0, 1.0])
     assert [cell.value for cell in column(table, "n")] == pytest.approx([1.0, 1.0])
     assert [cell.text for cell in column(table, "right picks")] == ["0%", "100%"]
     assert [cell.text for cell in column(table, "lost by picks")] == ["100.0%", "0.0%"]
@@ -52,8 +59,9 @@ def test_errors_of_applications_agree_with_the_metric_on_their_rows(ordinary: Ev
     shown = dict(zip([cell.text for cell in column(table, "application")], column(table, "crossperf"), strict=True))
     for number, app in enumerate(held_out.apps):
         rows_n = held_out.app_n == number
-        truth_np, said_np = held_out.log_relative_time_np[rows_n], held_out.said["crossperf"].predicted_np[rows_n]
-        assert shown[app].value == pytest.approx(metrics.typical_factor(*metrics.to_fastest(truth_np, said_np)))
+        truth_np, predicted_np = held_out.log_relative_time_np, held_out.predictions["crossperf"].predicted_np
+        scores = metrics.score(truth_np[rows_n], predicted_np[rows_n], held_out.source_n[rows_n])
+        assert shown[app].value == pytest.approx(scores.typical_factor)
     assert HOSTILE in shown
     assert sum(int(cell.value or 0) for cell in column(table, "cells")) == len(held_out)
 
@@ -73,53 +81,52 @@ def test_more_applications_than_a_table_holds_are_counted_in_its_caption(by_hand
         workload_n=np.arange(apps),
         source_n=np.zeros(apps, np.int64),
         fold_n=np.zeros(apps, np.int64),
-        said={"m": Said(np.log(np.column_stack([np.ones(apps), np.linspace(2.0, 9.0, apps)])))},
+        predictions={"m": HeldOutPredictions(np.log(np.column_stack([np.ones(apps), np.linspace(2.0, 9.0, apps)])))},
     )
     table = tables.applications(many)
     assert "200 of 350 applications" in table.caption
-    assert table.rows[0][0].text == "app349"
+    assert table.rows[0][0] == "app349"
     assert len(table.rows) == tables.MOST_APPS
 
 
 def test_the_best_of_each_column_is_marked_and_a_gap_is_not(ordinary: Evaluation) -> None:
-    changed = {name: dict(scores) for name, scores in ordinary.models.items()}
-    changed["ridge"]["order_auc"] = None
-    table = tables.scores(replace(ordinary, models=changed))
-    for place in range(1, len(table.columns)):
-        cells = [row[place] for row in table.rows]
+    ridge = replace(ordinary.scores["ridge"], order_auc=None)
+    board = Scoreboard({**ordinary.scores.models, "ridge": ModelScores(ridge)}, ordinary.scores.noise_ceiling)
+    table = tables.scores(replace(ordinary, scores=board))
+    for heading in (column.name for column in table.columns if column.name[-1] in "↑↓"):
+        cells = column(table, heading)
         values = [cell.value for cell in cells if cell.value is not None]
-        higher = table.columns[place].name.endswith("↑")
-        assert {cell.value for cell in cells if cell.best} == {max(values) if higher else min(values)}
-    ridge = next(row for row in table.rows if row[0].text == "ridge")
-    gap = ridge[[column.name for column in table.columns].index("order auc ↑")]
+        assert {cell.value for cell in cells if cell.best} == {max(values) if "↑" in heading else min(values)}
+    gap = column(table, "order auc ↑")[list(board).index("ridge")]
     assert (gap.text, gap.value, gap.best) == ("–", None, False)
 
 
 def test_the_noise_ceiling_and_constant_answers_stand_beside(ordinary: Evaluation) -> None:
     table = tables.scores(ordinary)
-    ceiling, always = table.beside
+    ceiling, always = (row for row, reference in table.all_rows if reference)
     names = [column.name for column in table.columns]
-    assert ceiling[names.index("typical factor ↓")].value == ordinary.noise_ceiling["typical_factor"]
-    assert always[names.index("top1 ↑")].value == ordinary.constant["fastest_share"]
-    assert always[names.index("same order ↑")].value == ordinary.constant["order_share"]
+    assert ceiling[names.index("typical factor ↓")].value == ordinary.scores.noise_ceiling.typical_factor
+    assert always[names.index("top1 ↑")].value == ordinary.constant.fastest_share
+    assert always[names.index("same order ↑")].value == ordinary.constant.order_share
 
 
-def test_failed_runs_and_platforms_not_chosen_are_told(ordinary: Evaluation) -> None:
-    assert "1 run failed with status 'out of memory'." in tables.left_out(ordinary)
-    fewer = {**ordinary.table, "platforms": ordinary.table["platforms"][1:]}
-    dropped = ordinary.table["platforms"][0]
-    assert any(dropped in sentence for sentence in tables.left_out(replace(ordinary, table=fewer)))
+def test_failed_runs_and_platforms_not_chosen_are_named(ordinary: Evaluation) -> None:
+    assert "1 run failed with status 'out of memory'." in sentences.left_out(ordinary)
+    fewer = replace(ordinary.table, platforms=ordinary.table.platforms[1:])
+    dropped = ordinary.table.platforms[0]
+    assert any(dropped in sentence for sentence in sentences.left_out(replace(ordinary, table=fewer)))
 
 
 def test_a_table_without_its_facts_leaves_nothing_out() -> None:
-    bare = {"platforms": ["a", "b"]}
-    none = Evaluation(bare, "workload", 5, 0, {}, {}, {})
-    assert tables.left_out(none) == ["No row was left out."]
+    bare = TableFacts("runs.csv", platforms=("a", "b"))
+    none = Evaluation(bare, "workload", 5, 0, Scoreboard(), ConstantAnswer("a", 1.0))
+    assert sentences.left_out(none) == ["No row was left out."]
 
 
 def test_counters_with_gaps_are_listed_with_their_places(ordinary: Evaluation) -> None:
-    table = tables.missing(ordinary.table["info"])
-    by_name = {row[0].text: row[2].text for row in table.rows}
+    assert ordinary.table.info is not None
+    table = tables.missing(ordinary.table.info)
+    by_name = {row[0].text: row[2].text for row, _ in table.all_rows}
     assert set(by_name) == {"warp_blocks", "bytes_host_to_gpu", "bytes_gpu_to_host", "page_faults"}
     assert "gpu-a 100%" in by_name["page_faults"]
     assert "cpu" not in by_name["page_faults"]

@@ -9,73 +9,27 @@ model retrained from scratch on the same k, and with all training workloads meas
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.dataset.build import Dataset, Fold, folds
+from crossperf.adaptation import head
+from crossperf.adaptation.result import Transfer, TransferScore
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.pairing import Dataset
+from crossperf.dataset.splits import Fold, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
-from crossperf.evaluation.run import Maker, Progress, makers_of
-from crossperf.files import write_json
-from crossperf.model import head
+from crossperf.evaluation.run import Maker, Models, Progress, makers_of
 
-FORMAT = 1
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-#: The ways to come by a new platform's column: the head on workloads drawn or suggested, or the model learned anew.
-WAYS = ("adapted", "suggested", "scratch", "full")
 #: log typical factors: of the new platform's column, and of the whole relative performance vector.
 Score = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Transfer:
-    """How well each model knows a new platform, by how many workloads were measured there."""
-
-    table: dict[str, Any]
-    folds: int
-    scored_folds: int
-    seed: int
-    draws: int
-    #: How many workloads were measured on the new platform, in the words they were asked for, such as ``5%``.
-    shots: dict[str, float]
-    left_out: list[str]
-    #: Typical factor of one half of the repeats against the other, on the new platform's column.
-    noise: float | None
-    #: By model, shots, way and platform: typical factors of the new platform's column and of the whole vector.
-    scores: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]
-    doubts: list[str] = field(default_factory=list)
-
-    def mean(self, model: str, shots: str, way: str, figure: str = "column") -> float | None:
-        """Return a typical factor as a geometric mean over the platforms; ``None`` where it was not asked for."""
-        by_platform = self.scores[model][shots].get(way, {})
-        return float(np.exp(np.mean([np.log(one[figure]) for one in by_platform.values()]))) if by_platform else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the scores, and their means over platforms, as JSON's own types."""
-        means = {
-            model: {
-                shots: {way: {f: self.mean(model, shots, way, f) for f in ("column", "vector")} for way in ways}
-                for shots, ways in by_shots.items()
-            }
-            for model, by_shots in self.scores.items()
-        }
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {"format": FORMAT, "split": "platform", **facts, "means": means}
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as JSON; the file appears whole or not at all."""
-        write_json(path, self.to_json())
-
-
 def transfer(
     data: Dataset,
-    models: Sequence[str] | Mapping[str, Maker] = ("extra-trees",),
+    models: Models = ("extra-trees",),
     *,
     shots: Sequence[float] = (3, 5, 10, 20),
     n_folds: int = 5,
@@ -105,9 +59,9 @@ def transfer(
     _check(data, shots, draws, scored_folds, n_folds)
     makers = makers_of(models, seed)
     platforms = list(left_out or data.platforms)
-    parts = [(name, _Part.of(data, name, n_folds, seed, scored_folds)) for name in platforms]
+    parts = [(name, _NewPlatform.of(data, name, n_folds, seed, scored_folds)) for name in platforms]
     labels = {_label(count): count for count in shots}
-    found: dict[tuple[str, str, str, str], list[Score]] = {}
+    by_way: dict[tuple[str, str, str, str], list[Score]] = {}
     fits = {name: min(scratch_draws, draws) * len(labels) + (0 if name in peers else 2) for name in makers}
     total, done = sum(len(part.folds) for _, part in parts) * sum(fits.values()), 0
     for platform, part in parts:
@@ -117,34 +71,33 @@ def transfer(
                     progress(f"{name} without {platform}", done, total)
                 task = _Task(part, fold, maker, seed, draws, scratch_draws)
                 for (label, way), logs in (task.anew if name in peers else task.run)(labels).items():
-                    found.setdefault((name, label, way, platform), []).extend(logs)
+                    by_way.setdefault((name, label, way, platform), []).extend(logs)
                 done += fits[name]
     counts = {label: float(np.mean([part.count(count) for _, part in parts])) for label, count in labels.items()}
-    scores: dict[str, Any] = {name: {label: {} for label in labels} for name in makers}
-    for (name, label, way, platform), logs in found.items():
-        column, vector = np.exp(np.mean(logs, axis=0)).tolist()
-        scores[name][label].setdefault(way, {})[platform] = {"column": column, "vector": vector}
+    scores = tuple(TransferScore(*which, *np.exp(np.mean(logs, axis=0)).tolist()) for which, logs in by_way.items())
     n_scored = len(parts[0][1].folds)
     noise = _noise(data, platforms)
-    result = Transfer(data.table, n_folds, n_scored, seed, draws, counts, platforms, noise, scores)
-    return Transfer(**{**vars(result), "doubts": _doubts(result, min(scratch_draws, draws))})
+    result = Transfer(data.table, n_folds, n_scored, seed, draws, counts, tuple(platforms), noise, scores)
+    return replace(result, caveats=_caveats(result, min(scratch_draws, draws)))
 
 
 def _check(data: Dataset, shots: Sequence[float], draws: int, scored_folds: int | None, n_folds: int) -> None:
     if len(data.platforms) < 3:
         raise DatasetError(
-            f"{data.table['path']}: found {len(data.platforms)} platforms, expected three or more to leave one out. "
+            f"{data.table.path}: found {len(data.platforms)} platforms, expected three or more to leave one out. "
             "Measure the workloads on another platform.",
         )
     if not shots or any(count <= 0 or (count >= 1 and (count < 2 or count % 1)) for count in shots):
         raise SettingsError(
-            f"--shots: found {some_of(map(_label, shots)) or 'none'}, expected numbers of workloads of 2 or more, or "
-            "shares such as 5%."
+            f"shots: found {some_of(map(_label, shots)) or 'none'}, expected numbers of workloads of 2 or more, or "
+            "shares such as 5%.",
+            argument="shots",
         )
     if draws < 1:
-        raise SettingsError(f"draws: found {draws}, expected 1 or more.")
+        raise SettingsError(f"draws: found {draws}, expected 1 or more.", argument="draws")
     if scored_folds is not None and not 1 <= scored_folds <= n_folds:
-        raise SettingsError(f"scored_folds: found {scored_folds}, expected 1 to {n_folds}.")
+        message = f"scored_folds: found {scored_folds}, expected 1 to {n_folds}."
+        raise SettingsError(message, argument="scored_folds")
 
 
 def _label(count: float) -> str:
@@ -152,7 +105,7 @@ def _label(count: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _NewPlatform:
     """A platform that counts as new, the data without it, what the workloads took on it, and the folds to score."""
 
     whole: Dataset
@@ -162,7 +115,7 @@ class _Part:
     folds: list[Fold]
 
     @classmethod
-    def of(cls, whole: Dataset, platform: str, n_folds: int, seed: int, scored_folds: int | None) -> _Part:
+    def of(cls, whole: Dataset, platform: str, n_folds: int, seed: int, scored_folds: int | None) -> _NewPlatform:
         number = whole.platforms.index(platform)
         rest = whole.without(platform)
         parts = folds(rest, "workload", n_folds, seed)[:scored_folds]
@@ -180,8 +133,8 @@ class _Part:
 
     def measured(self, fold: Fold) -> Integers:
         """Return the training workloads that ran on the new platform."""
-        there_w = np.unique(self.data.workload_n[fold.train_n])
-        return there_w[~np.isnan(self.log_time_w[there_w])]
+        trained_w = np.unique(self.data.workload_n[fold.train_n])
+        return trained_w[~np.isnan(self.log_time_w[trained_w])]
 
     def count(self, shots: float, fold: Fold | None = None) -> int:
         """Return how many workloads are measured; a share is one of the training workloads."""
@@ -194,7 +147,7 @@ class _Part:
 class _Task:
     """One model, one platform left out, one fold."""
 
-    part: _Part
+    part: _NewPlatform
     fold: Fold
     maker: Maker
     seed: int
@@ -204,23 +157,23 @@ class _Task:
     def run(self, labels: Mapping[str, float]) -> dict[tuple[str, str], list[Score]]:
         """Return the scores by shots and way."""
         test, train = self._test, self.part.data.take(self.fold.train_n)
-        base_np = self.maker().learn(train).predict(test.features_nf)
-        there_w, workload_n = np.unique(train.workload_n, return_inverse=True)
-        known = head.Known.of(train.log_time_wp[there_w], train.features_nf, train.source_n, workload_n)
-        measured_w = self.part.measured(self.fold)
-        full = self._retrained(measured_w)
-        found = self.anew(labels)
+        base_np = self.maker().learn(train).predict(test.features)
+        trained_w = np.unique(train.workload_n)
+        known = head.KnownWorkloads.of(train.compact(), train.features)
+        measured = np.searchsorted(trained_w, self.part.measured(self.fold))
+        scores = {**self.anew(labels)}
+        full = self._retrained(self.part.measured(self.fold))
         for label, drawn in self._drawn(labels).items():
             prior_g = head.log_prior_g(known, len(drawn[0]), self.seed)
-            suggested_w = there_w[self._suggested(known, np.searchsorted(there_w, measured_w), len(drawn[0]), prior_g)]
-            for way, each in (("adapted", drawn), ("suggested", [suggested_w])):
-                for chosen_w in each:
-                    shots, log_time_k = np.searchsorted(there_w, chosen_w), self.part.log_time_w[chosen_w]
-                    fitted = head.Head.fit(known, shots, log_time_k, self.seed, prior_g=prior_g)
-                    column_n = fitted.predict(test.features_nf, base_np)
-                    found.setdefault((label, way), []).append(self._score(np.column_stack([base_np, column_n])))
-            found[label, "full"] = [full]
-        return found
+            suggested_w = trained_w[self._suggested(known, measured, len(drawn[0]), prior_g)]
+            for way, draws in (("adapted", drawn), ("suggested", [suggested_w])):
+                for chosen_w in draws:
+                    shots, log_time_k = np.searchsorted(trained_w, chosen_w), self.part.log_time_w[chosen_w]
+                    fitted = head.fit_head(known, shots, log_time_k, self.seed, prior_g=prior_g)
+                    column_n = fitted.predict(test.features, base_np)
+                    scores.setdefault((label, way), []).append(self._score(np.column_stack([base_np, column_n])))
+            scores[label, "full"] = [full]
+        return scores
 
     def anew(self, labels: Mapping[str, float]) -> dict[tuple[str, str], list[Score]]:
         """Return the scores by shots of the model retrained from scratch."""
@@ -233,14 +186,14 @@ class _Task:
         """Return the workloads measured on the new platform, by shots and draw; the same for every model."""
         measured_w = self.part.measured(self.fold)
         counts = {label: self.part.count(shots, self.fold) for label, shots in labels.items()}
-        found = {}
+        drawn = {}
         for label, count in counts.items():
             rng = np.random.default_rng([self.seed, count])
             if count <= len(measured_w):
-                found[label] = [rng.choice(measured_w, count, replace=False) for _ in range(self.draws)]
-        return found
+                drawn[label] = [rng.choice(measured_w, count, replace=False) for _ in range(self.draws)]
+        return drawn
 
-    def _suggested(self, known: head.Known, can: Integers, count: int, prior_g: Floats) -> Integers:
+    def _suggested(self, known: head.KnownWorkloads, can: Integers, count: int, prior_g: Floats) -> Integers:
         weights_g = head.softmax(prior_g)
         nothing = np.empty(0, np.int64)
         chosen = head.suggest(known, count, nothing, candidates=can, setting_weights_g=weights_g, seed=self.seed)
@@ -255,18 +208,18 @@ class _Task:
         new, log_time_wp = self.part.platform, self.part.whole.log_time_wp.copy()
         log_time_wp[np.delete(np.arange(len(log_time_wp)), measured_w), new] = np.nan
         fitted = self.maker().learn(replace(self.part.cells(self.fold.train_n), log_time_wp=log_time_wp))
-        predicted_np = fitted.predict(self.part.cells(self.fold.test_n).features_nf)
+        predicted_np = fitted.predict(self.part.cells(self.fold.test_n).features)
         return self._score(np.column_stack([np.delete(predicted_np, new, axis=1), predicted_np[:, new]]))
 
     def _score(self, predicted_np: Floats) -> Score:
-        """Return log typical factors of the new platform's column, relative to the source, and of the whole vector."""
+        """Return log typical factors relative to the source: of the new platform's column, of all other platforms."""
         test = self._test
         truth_np = np.column_stack([test.log_relative_time_np, self.part.target_n[self.fold.test_n]])
-        there_n = ~np.isnan(truth_np[:, -1])
+        known_n = ~np.isnan(truth_np[:, -1])
         own_n = np.take_along_axis(predicted_np, test.source_n[:, None], axis=1)[:, 0]
-        column = float(np.abs(predicted_np[:, -1] - own_n - truth_np[:, -1])[there_n].mean())
-        truth_np, relative_np = metrics.to_fastest(truth_np[there_n], predicted_np[there_n])
-        return column, float(np.log(metrics.typical_factor(truth_np, relative_np)))
+        column = float(np.abs(predicted_np[:, -1] - own_n - truth_np[:, -1])[known_n].mean())
+        truth_np, relative_np = metrics.to_source(truth_np[known_n], predicted_np[known_n], test.source_n[known_n])
+        return column, float(np.nanmean(np.abs(relative_np - truth_np)))
 
 
 def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:
@@ -281,18 +234,19 @@ def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:
     return float(np.exp(np.mean(means))) if means else None
 
 
-def _doubts(result: Transfer, scratch_draws: int) -> list[str]:
-    """Return what makes the scores say less than they seem to."""
-    found = []
+def _caveats(result: Transfer, scratch_draws: int) -> tuple[str, ...]:
+    """Return what makes the scores mean less than they seem to."""
+    caveats = []
     if result.scored_folds < result.folds:
-        found.append(f"Only {result.scored_folds} of {result.folds} folds were scored: another gives other numbers.")
+        caveats.append(f"Only {result.scored_folds} of {result.folds} folds were scored: another gives other numbers.")
     if scratch_draws < result.draws:
-        found.append(
+        caveats.append(
             f"Models were retrained from scratch on the first {scratch_draws} of {result.draws} draws of workloads."
         )
-    missing = [label for by_shots in result.scores.values() for label, ways in by_shots.items() if not ways]
+    scored = {score.shots for score in result.scores}
+    missing = [label for label in result.shots if label not in scored]
     if missing:
-        found.append(f"Too few training workloads for {some_of(dict.fromkeys(missing))} shots; left out.")
+        caveats.append(f"Too few training workloads for {some_of(missing)} shots; left out.")
     if result.noise is None:
-        found.append("No workload has repeats, so the noise of the data is not known. Measure each run twice or more.")
-    return found
+        caveats.append("No workload has repeats, so the noise is not known. Measure each run twice or more.")
+    return tuple(caveats)

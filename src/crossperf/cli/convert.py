@@ -11,7 +11,6 @@ import click
 from crossperf.cli.options import PATH
 from crossperf.cli.output import refuse_existing, wrote
 from crossperf.errors import CrossperfError
-from crossperf.files import write_json
 
 
 @click.command()
@@ -30,9 +29,9 @@ def convert(old: Path, output: Path) -> None:
     elif _split(old) == "platform":
         _convert_transfer(old, output)
     else:
-        from crossperf.evaluation import run
+        from crossperf.evaluation import read
 
-        run.read(old).write(output)
+        read(old).write(output)
     wrote(output)
 
 
@@ -54,13 +53,10 @@ def _facts(path: Path) -> dict[str, Any]:
 
 
 def _convert_transfer(path: Path, output: Path) -> None:
-    """Write what ``evaluate --split platform`` wrote; there is one format of it so far."""
-    from crossperf.adaptation.score import FORMAT
+    """Write what ``evaluate --split platform`` wrote."""
+    from crossperf.adaptation.result import Transfer
 
-    facts = _facts(path)
-    if facts["format"] != FORMAT:
-        raise _stranger(path, f"format {facts['format']!r}")
-    write_json(output, facts)
+    Transfer.from_json(_facts(path), str(path)).write(output)
 
 
 def _stranger(path: Path, what: str) -> CrossperfError:

@@ -13,7 +13,7 @@ from crossperf.errors import CrossperfError, MissingDependencyError
 
 if TYPE_CHECKING:
     from crossperf.dataset import Dataset, Split
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
 MODELS = ("crossperf", "vae-dnn", "random-forest")
 #: The split whose evaluation ends as a page.
@@ -74,23 +74,22 @@ def _evaluate(data: Dataset, table: Path, folder: Path, split: Split, seed: int)
     with progress_bar(f"evaluating, split {split}") as progress:
         result = evaluate(data, MODELS, split=split, seed=seed, scored_folds=1, progress=progress)
     show.evaluation(result)
-    for doubt in result.doubts:
-        _print(f"doubt: {doubt}")
+    for caveat in result.caveats:
+        _print(f"caveat: {caveat}")
     result.write(path)
     return result
 
 
 def _train(data: Dataset, table: Path, folder: Path, seed: int) -> None:
-    from crossperf.model import DEFAULT, make
-    from crossperf.model.store import Saved, save
+    from crossperf.model import DEFAULT, train
     from crossperf.report import terminal as show
 
     _step("Train on all of these runs.", f"train {table} -o {folder} --seed {seed} --overwrite")
     with progress_bar(f"training {DEFAULT}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
-        saved = Saved.of(make(DEFAULT, seed=seed).learn(data), data)
-    save(saved, folder, overwrite=True)
-    show.training(saved.model, data)
+        trained = train(data, seed=seed)
+    trained.save(folder, overwrite=True)
+    show.training(trained)
 
 
 def _predict(model_folder: Path, new_run: Path, truth: dict[str, float]) -> None:
@@ -112,7 +111,7 @@ def _report(evaluation: Evaluation, folder: Path) -> None:
     from crossperf.report import sentences as meaning
 
     path, source = folder / "report", folder / f"evaluation-{_SHOWN}.json"
-    _step("Look at it: tables, figures and the doubts, on one page.", f"report {source} -o {path} --overwrite")
+    _step("Look at it: tables, figures and the caveats, on one page.", f"report {source} -o {path} --overwrite")
     try:
         report.write(evaluation, path, overwrite=True)
         _print(f"{meaning.headline(evaluation)}\nopen {path / report.PAGE} in a browser")

@@ -68,8 +68,8 @@ def evaluate(
         else:
             result = run.evaluate(data, makers, split=split, progress=progress, **common)
     (show.transfer if split == "platform" else show.evaluation)(result)
-    for doubt in result.doubts:
-        say(f"doubt: {doubt}")
+    for caveat in result.caveats:
+        say(f"caveat: {caveat}")
     if json_file:
         result.write(json_file)
         wrote(json_file)

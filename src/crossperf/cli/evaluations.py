@@ -11,7 +11,7 @@ from crossperf.cli.options import PATH
 from crossperf.errors import CrossperfError
 
 if TYPE_CHECKING:
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
 SOURCE = click.argument("source", metavar="EVALUATION.json|MODEL", type=PATH)
 TABLE = click.argument("table", metavar="[TABLE]", required=False, type=PATH)
@@ -29,9 +29,9 @@ def evaluation_of(source: Path, table: Path | None) -> Evaluation:
             f"{source}: no such file or folder, expected an evaluation or a model. 'crossperf evaluate --json' and "
             "'crossperf train' make them."
         )
-    from crossperf.evaluation import run
+    from crossperf.evaluation import read
 
-    evaluation = run.read(source)
+    evaluation = read(source)
     if table is not None:
         _refuse_another(evaluation, source, table)
     return evaluation

@@ -31,6 +31,6 @@ def report(source: Path, table: Path | None, output: Path, overwrite: bool) -> N
     command = ["crossperf", "report", str(source), *([str(table)] if table else []), "-o", str(output)]
     write(evaluation, output, overwrite=overwrite, command=shlex.join(command) if source.is_dir() else None)
     click.echo(meaning.headline(evaluation))
-    for doubt in evaluation.doubts:
-        say(f"doubt: {doubt}")
+    for caveat in evaluation.caveats:
+        say(f"caveat: {caveat}")
     wrote(output / PAGE)

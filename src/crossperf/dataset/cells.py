@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -71,6 +71,10 @@ class Cells:
     def groups_n(self, split: Split) -> Integers:
         """Return the group of each cell that a split keeps whole."""
         return {"row": np.arange(len(self)), "workload": self.workload_n, "app": self.app_n}[split]
+
+    def shared(self) -> dict[str, Any]:
+        """Return the fields that all kinds of cells share, by name: what another kind of cells is made of."""
+        return {name: getattr(self, name) for name in Cells.__dataclass_fields__}
 
     def take(self, rows_n: Integers) -> Self:
         """Return these cells alone; the times of all workloads stay."""

@@ -1,4 +1,4 @@
-"""What a dataset, a model or an evaluation remembers of the runs table it was made from."""
+"""What a result remembers of its runs table."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from crossperf.runs.summary import TableInfo
 
 @dataclass(frozen=True)
 class TableFacts:
-    """The facts of a runs table: where it came from, what it holds, and how its runs can be recognised.
+    """Which runs table a dataset, a model or an evaluation was made from.
 
-    Parameters
-    ----------
-    fingerprint
-        A digest of everything that can change an answer.
-    warnings
-        How many warnings `runs check` gives for it.
+    ``apps`` and ``workloads`` are counts over the ``platforms`` chosen; ``info`` is of the whole table, and ``None``
+    where it was not kept.
     """
 
     path: str
-    fingerprint: str
-    runs: int
-    failed_runs: int
-    warnings: int
-    apps: int
-    workloads: int
-    platforms: tuple[str, ...]
+    fingerprint: str = ""
+    runs: int = 0
+    failed_runs: int = 0
+    warnings: int = 0
+    apps: int = 0
+    workloads: int = 0
+    platforms: tuple[str, ...] = ()
     info: TableInfo | None = None

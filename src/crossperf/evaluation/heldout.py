@@ -1,4 +1,4 @@
-"""What models said of the cells that were held out from them, beside the truth: what every figure is drawn from."""
+"""The held-out cells and the out-of-fold predictions of each model, beside the truth."""
 
 # N cells held out, W workloads, P platforms
 
@@ -9,78 +9,68 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.dataset.build import Dataset
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.cells import Cells
+from crossperf.dataset.features import Features
+from crossperf.dataset.pairing import Dataset
+from crossperf.model.fitted.model import FittedModel
 from crossperf.records import looks
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-#: The level of the ranges that are kept and checked.
+#: The level of the intervals that are kept and checked.
 LEVEL = 0.8
 #: Cells whose errors are drawn at a time.
 _AT_ONCE = 256
 #: Digits of a log time in a file: a hundred-thousandth is 0.001 % of a time.
 _DIGITS = 5
+#: JSON has no infinity: the level that no interval reaches is written as this.
+_BEYOND = 9.0
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
-    """What one model said of cells.
+class HeldOutPredictions:
+    """The out-of-fold predictions of one model.
 
-    Times are logarithms of time on p over time on the source. The rest is there for a model that tells how sure it
-    is: the range at `LEVEL`, the level of the range that just holds the truth (infinite where none does, NaN on the
-    source), and how odd a run looks (up to 1 is ordinary).
+    Times are logarithms of time on p over time on the source. The rest is ``None`` for a model without intervals:
+    the interval at `LEVEL`, the level of the interval that just holds the truth (infinite where none does, NaN on
+    the source), and how odd a run looks (up to 1 is ordinary).
     """
 
     predicted_np: Floats
     low_np: Floats | None = None
     high_np: Floats | None = None
     level_needed_np: Floats | None = None
-    odd_n: Floats | None = None
-
-    @property
-    def sure(self) -> bool:
-        """Whether the model tells how sure it is."""
-        return self.odd_n is not None
+    oddness_n: Floats | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
-        """How familiar each run looks, as a word; none where the model does not tell."""
-        return tuple(looks(score) for score in self.odd_n.tolist()) if self.odd_n is not None else ()
+        """How familiar each run looks, as a word; empty where the model does not tell."""
+        return tuple(looks(score) for score in self.oddness_n.tolist()) if self.oddness_n is not None else ()
 
     def coverage(self, levels: Sequence[float]) -> list[float]:
-        """Return how often the ranges of each level held the truth."""
+        """Return how often the intervals of each level held the truth, over the platforms other than the source."""
         if self.level_needed_np is None:
             return []
         needed = self.level_needed_np[~np.isnan(self.level_needed_np)]
         return [float((needed <= level).mean()) for level in levels]
 
     @classmethod
-    def by(
-        cls, predictor: Any, features_nf: Floats, log_truth_np: Floats, source_n: Integers, predicted_np: Floats
-    ) -> Said:
-        """Return what a fitted model says of cells: its predictions as they are, and how sure it is if it tells.
-
-        Parameters
-        ----------
-        log_truth_np
-            True log times relative to each cell's source.
-        """
-        if not hasattr(predictor, "forecast"):
+    def by(cls, model: FittedModel, features: Features, cells: Cells, predicted_np: Floats) -> HeldOutPredictions:
+        """Return the predictions of a fitted model for cells, with intervals where it gives them."""
+        if not model.forecasts:
             return cls(predicted_np)
+        truth_np, source_n = cells.log_relative_time_np, cells.source_n
         parts: list[tuple[Floats, ...]] = []
-        for start in range(0, len(features_nf), _AT_ONCE):
+        for start in range(0, len(features), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            forecast = predictor.forecast(features_nf[rows])
-            needed_np = forecast.level_needed(log_truth_np[rows], source_n[rows])
-            parts.append((*forecast.between(LEVEL, source_n[rows]), needed_np, forecast.oddness.score_n))
+            forecast = model.forecast(features[rows])
+            needed_np = forecast.level_needed(truth_np[rows], source_n[rows])
+            parts.append((*forecast.between(LEVEL, source_n[rows]), needed_np, forecast.novelty.score_n))
         return cls(predicted_np, *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     @classmethod
-    def join(cls, parts: Sequence[Said]) -> Said:
-        """Return the parts of several folds as one."""
+    def join(cls, parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
+        """Return the predictions of several folds as one."""
         arrays: dict[str, Any] = {}
         for name in cls.__dataclass_fields__:
             values = [getattr(part, name) for part in parts]
@@ -89,55 +79,25 @@ class Said:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """The cells held out, in the order of their folds, and what each model said of them.
+class HeldOut(Cells):
+    """The held-out cells in the order of their folds, and the predictions of each model by name."""
 
-    ``log_time_wp`` is the truth in log seconds, NaN where a workload never ran.
-    """
-
-    platforms: tuple[str, ...]
-    platform_classes: tuple[str, ...]
-    workloads: tuple[tuple[str, str], ...]
-    log_time_wp: Floats
-    workload_n: Integers
-    source_n: Integers
     fold_n: Integers
-    said: Mapping[str, Said] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.workload_n)
-
-    @property
-    def log_relative_time_np(self) -> Floats:
-        """The truth: log(time on p / time on the source platform) of each cell."""
-        log_time_np = self.log_time_wp[self.workload_n]
-        return np.asarray(log_time_np - np.take_along_axis(log_time_np, self.source_n[:, None], axis=1))
-
-    @property
-    def apps(self) -> tuple[str, ...]:
-        """The applications, by name."""
-        return tuple(sorted({app for app, _ in self.workloads}))
-
-    @property
-    def app_n(self) -> Integers:
-        """The number of each cell's application."""
-        number = {app: i for i, app in enumerate(self.apps)}
-        return np.array([number[app] for app, _ in self.workloads], dtype=np.int64)[self.workload_n]
+    predictions: Mapping[str, HeldOutPredictions] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: Dataset, rows_by_fold: Sequence[Integers], said: Mapping[str, Sequence[Said]]) -> HeldOut:
-        """Return what was said, fold by fold, of these rows of a dataset."""
-        rows_n = np.concatenate(list(rows_by_fold))
-        there_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
+    def of(
+        cls,
+        data: Dataset,
+        rows_by_fold: Sequence[Integers],
+        predictions: Mapping[str, Sequence[HeldOutPredictions]],
+    ) -> HeldOut:
+        """Return the predictions, fold by fold, of these rows of a dataset."""
+        cells = data.take(np.concatenate(list(rows_by_fold))).compact()
         return cls(
-            platforms=data.platforms,
-            platform_classes=data.platform_classes,
-            workloads=tuple(data.workloads[w] for w in there_w),
-            log_time_wp=data.log_time_wp[there_w],
-            workload_n=workload_n.astype(np.int64),
-            source_n=data.source_n[rows_n],
+            **cells.shared(),
             fold_n=np.repeat(np.arange(len(rows_by_fold)), [len(rows) for rows in rows_by_fold]),
-            said={name: Said.join(parts) for name, parts in said.items()},
+            predictions={name: HeldOutPredictions.join(parts) for name, parts in predictions.items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -150,13 +110,13 @@ class HeldOut:
             "workload": self.workload_n.tolist(),
             "source": self.source_n.tolist(),
             "fold": self.fold_n.tolist(),
-            "said": {
+            "predictions": {
                 name: {
-                    column: _listed(getattr(one, array))
+                    column: _listed(getattr(own, array))
                     for array, column in _COLUMNS.items()
-                    if getattr(one, array) is not None
+                    if getattr(own, array) is not None
                 }
-                for name, one in self.said.items()
+                for name, own in self.predictions.items()
             },
         }
 
@@ -174,15 +134,15 @@ class HeldOut:
             workload_n=numbers["workload"],
             source_n=numbers["source"],
             fold_n=numbers["fold"],
-            said={
-                name: Said(
+            predictions={
+                name: HeldOutPredictions(
                     **{
                         array: _array(columns[column], shape[: 1 if array.endswith("_n") else 2])
                         for array, column in _COLUMNS.items()
                         if column in columns
                     }
                 )
-                for name, columns in facts["said"].items()
+                for name, columns in facts["predictions"].items()
             },
         )
         columns = ((made.workload_n, len(workloads)), (made.source_n, len(platforms)), (made.fold_n, np.inf))
@@ -191,18 +151,14 @@ class HeldOut:
         return made
 
 
-#: The arrays of `Said`, and what they are called in a file.
+#: The arrays of `HeldOutPredictions`, and what they are called in a file.
 _COLUMNS = {
     "predicted_np": "log_relative_time",
     "low_np": "low",
     "high_np": "high",
     "level_needed_np": "level_needed",
-    "odd_n": "odd",
+    "oddness_n": "oddness",
 }
-
-
-#: JSON has no infinity: the level that no range reaches is written as this.
-_BEYOND = 9.0
 
 
 def _listed(values: Floats) -> list[Any]:

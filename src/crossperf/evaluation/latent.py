@@ -4,20 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from crossperf.dataset.build import RUNTIME, Dataset
+from crossperf import plain
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.dataset.features import COUNTER, RUN_TIME, Features
+from crossperf.dataset.pairing import Dataset
+from crossperf.model.fitted.protocols import LatentSpace
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-#: Cells on a map; of more, so many are drawn at random.
+#: Cells on a map; of more, a random sample of this size.
 MOST = 3000
 #: A counter with fewer measured values than this has no rank correlation to speak of.
 _ENOUGH = 10
@@ -25,7 +25,7 @@ _ENOUGH = 10
 
 @dataclass(frozen=True)
 class Driver:
-    """A counter, and its rank correlations with the two axes of a map: near 1 or -1 it says where a run lies."""
+    """A counter, and its rank correlations with the two axes of a map; near 1 or -1 it determines the place."""
 
     counter: str
     x: float
@@ -41,18 +41,18 @@ class Driver:
 class LatentMap:
     """Cells on the two directions in which a latent space varies most.
 
-    ``explained`` is the share of the latent variance along each; ``unseen_n`` tells which cells were held out, and
-    ``fastest_w`` which platform runs each workload fastest.
+    ``explained`` is the share of the latent variance along each; ``unseen_n`` marks the held-out cells, and
+    ``fastest_w`` is the platform that runs each workload fastest.
     """
 
     model: str
     cells: int
     workloads: tuple[tuple[str, str], ...]
-    fastest_w: Integers
-    workload_n: Integers
-    source_n: Integers
-    unseen_n: NDArray[np.bool_]
-    xy_n2: Floats
+    fastest_w: Integers = field(metadata={"json": "fastest"})
+    workload_n: Integers = field(metadata={"json": "workload"})
+    source_n: Integers = field(metadata={"json": "source"})
+    unseen_n: Mask = field(metadata={"json": "unseen"})
+    xy_n2: Floats = field(metadata={"json": "xy"})
     explained: tuple[float, float]
     drivers: tuple[Driver, ...]
 
@@ -63,7 +63,7 @@ class LatentMap:
     def of(
         cls,
         name: str,
-        latent: Callable[[Floats], Floats],
+        space: LatentSpace,
         data: Dataset,
         unseen: Integers | None = None,
         seed: int = 0,
@@ -72,8 +72,8 @@ class LatentMap:
 
         Parameters
         ----------
-        latent
-            From the features of cells to their latent places.
+        space
+            What places features in a latent space.
         unseen
             Rows that were held out from the model.
         """
@@ -81,51 +81,30 @@ class LatentMap:
         if len(rows) > MOST:
             rows = np.sort(np.random.default_rng(seed).choice(rows, MOST, replace=False))
         drawn = data.take(rows)
-        xy_n2, explained = _plane(latent(drawn.features_nf))
-        there_w, workload_n = np.unique(drawn.workload_n, return_inverse=True)
+        xy_n2, explained = _plane(space.latent(drawn.features))
+        own = drawn.compact()
         return cls(
             model=name,
             cells=len(data),
-            workloads=tuple(data.workloads[w] for w in there_w),
-            fastest_w=np.nanargmin(data.log_time_wp[there_w], axis=1),
-            workload_n=workload_n.astype(np.int64),
-            source_n=drawn.source_n,
+            workloads=own.workloads,
+            fastest_w=np.nanargmin(own.log_time_wp, axis=1),
+            workload_n=own.workload_n,
+            source_n=own.source_n,
             unseen_n=np.isin(rows, unseen if unseen is not None else []),
             xy_n2=xy_n2,
             explained=explained,
-            drivers=_drivers(drawn, xy_n2),
+            drivers=_drivers(drawn.features, xy_n2),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the map as JSON's own types."""
-        return {
-            "model": self.model,
-            "cells": self.cells,
-            "workloads": [list(workload) for workload in self.workloads],
-            "fastest": self.fastest_w.tolist(),
-            "workload": self.workload_n.tolist(),
-            "source": self.source_n.tolist(),
-            "unseen": self.unseen_n.astype(int).tolist(),
-            "xy": np.round(self.xy_n2, 4).tolist(),
-            "explained": list(self.explained),
-            "drivers": [[one.counter, round(one.x, 4), round(one.y, 4)] for one in self.drivers],
-        }
+        """Return the map as JSON's own types, its places rounded."""
+        facts: dict[str, Any] = plain.to_json(replace(self, xy_n2=np.round(self.xy_n2, 4)))
+        return facts
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> LatentMap:
         """Return the map that `to_json` wrote."""
-        return cls(
-            model=facts["model"],
-            cells=facts["cells"],
-            workloads=tuple((str(app), str(input_)) for app, input_ in facts["workloads"]),
-            fastest_w=np.array(facts["fastest"], dtype=np.int64),
-            workload_n=np.array(facts["workload"], dtype=np.int64),
-            source_n=np.array(facts["source"], dtype=np.int64),
-            unseen_n=np.array(facts["unseen"], dtype=bool),
-            xy_n2=np.array(facts["xy"], dtype=np.float64).reshape(-1, 2),
-            explained=(facts["explained"][0], facts["explained"][1]),
-            drivers=tuple(Driver(*one) for one in facts["drivers"]),
-        )
+        return plain.from_json(cls, facts)
 
 
 def _plane(latent_nk: Floats) -> tuple[Floats, tuple[float, float]]:
@@ -145,20 +124,21 @@ def _plane(latent_nk: Floats) -> tuple[Floats, tuple[float, float]]:
     return centred_nk @ (direction_2k * np.where(sign_2 == 0, 1.0, sign_2)[:, None]).T, (first, second)
 
 
-def _drivers(data: Dataset, xy_n2: Floats) -> tuple[Driver, ...]:
+def _drivers(features: Features, xy_n2: Floats) -> tuple[Driver, ...]:
     """Return the counters, and the runtime, by how much of them shows on the map."""
-    found = []
-    for counter, values_n in zip((*data.counters, RUNTIME), (*data.counters_nc.T, data.runtime_s_n), strict=True):
-        there_n = ~np.isnan(values_n)
-        if there_n.sum() < _ENOUGH or values_n[there_n].min() == values_n[there_n].max():
+    drivers = []
+    for column in np.flatnonzero(features.columns.mask(COUNTER, RUN_TIME)):
+        counter, values_n = features.columns.names[column], features.values_nf[:, column]
+        known_n = ~np.isnan(values_n)
+        if known_n.sum() < _ENOUGH or values_n[known_n].min() == values_n[known_n].max():
             continue
-        x, y = (_rank_correlation(values_n[there_n], axis_n[there_n]) for axis_n in xy_n2.T)
-        found.append(Driver(counter, x, y))
-    return tuple(sorted(found, key=lambda one: -one.strength))
+        x, y = (_rank_correlation(values_n[known_n], axis_n[known_n]) for axis_n in xy_n2.T)
+        drivers.append(Driver(counter, x, y))
+    return tuple(sorted(drivers, key=lambda driver: -driver.strength))
 
 
-def _rank_correlation(one_n: Floats, other_n: Floats) -> float:
-    ranks = np.stack([rankdata(one_n), rankdata(other_n)])
+def _rank_correlation(first_n: Floats, second_n: Floats) -> float:
+    ranks = np.stack([rankdata(first_n), rankdata(second_n)])
     if (ranks == ranks[:, :1]).all(axis=1).any():
         return 0.0
     return float(np.corrcoef(ranks)[0, 1])

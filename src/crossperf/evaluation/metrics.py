@@ -2,8 +2,8 @@
 
 All functions take logarithms of times on P platforms, against any common reference: what is constant over
 a row cancels. A platform that a workload never ran on is NaN in the truth and counts nowhere. As in the
-paper, errors are taken on times relative to the fastest platform of the row: its own fastest for the truth,
-the predicted fastest for the prediction.
+paper, R2 and MAE are of times relative to the fastest platform of the row: its own fastest for the truth,
+the predicted fastest for the prediction. The typical factor is of times relative to the source platform.
 """
 
 # N cells, P platforms, Q pairs of platforms
@@ -16,45 +16,62 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from crossperf.evaluation.scores import Scores
+
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Order = tuple[int, ...]
 
-#: Every metric with the direction that is better, in the order of the tables.
-METRICS: dict[str, str] = {
-    "r2": "higher",
-    "r2_log": "higher",
-    "mae": "lower",
-    "typical_factor": "lower",
-    "same_order": "higher",
-    "kendall_tau": "higher",
-    "top1": "higher",
-    "slowdown": "lower",
-    "order_auc": "higher",
-}
 
-
-def score(log_truth_np: Floats, log_predicted_np: Floats, common_order: Order | None = None) -> dict[str, float | None]:
+def score(
+    log_truth_np: Floats, log_predicted_np: Floats, source_n: Integers, common_order: Order | None = None
+) -> Scores:
     """Return every metric of a prediction; one that the data leaves undefined is ``None``.
+
+    `typical_factor` and `mae` are over the platforms other than the source, whose time the user has measured.
 
     Parameters
     ----------
+    source_n
+        The platform that each cell was profiled on.
     common_order
         The order whose presence `order_auc` looks for: the most common one of the whole table.
     """
     truth_np, predicted_np = to_fastest(log_truth_np, log_predicted_np)
     signs = _pair_signs(truth_np), _pair_signs(predicted_np)
-    values = {
-        "r2": r2(np.exp(truth_np), np.exp(predicted_np)),
-        "r2_log": r2(truth_np, predicted_np),
-        "mae": float(np.nanmean(np.abs(np.exp(truth_np) - np.exp(predicted_np)))),
-        "typical_factor": typical_factor(truth_np, predicted_np),
-        "same_order": float(_same_order(*signs).mean()),
-        "kendall_tau": _mean(_kendall_tau(*signs)),
-        "top1": float((picked_slowdown(truth_np, predicted_np) == 1.0).mean()),
-        "slowdown": float(picked_slowdown(truth_np, predicted_np).mean()),
-        "order_auc": order_auc(truth_np, predicted_np, common_order),
-    }
-    return {name: values[name] for name in METRICS}
+    slowdown_n = picked_slowdown(truth_np, predicted_np)
+    return Scores(
+        r2=r2(np.exp(truth_np), np.exp(predicted_np)),
+        r2_log=r2(truth_np, predicted_np),
+        mae=_mean(without_source(np.abs(np.exp(truth_np) - np.exp(predicted_np)), source_n)),
+        typical_factor=typical_factor(*to_source(log_truth_np, log_predicted_np, source_n)),
+        same_order=float(_same_order(*signs).mean()),
+        kendall_tau=_mean(_kendall_tau(*signs)),
+        top1=float((slowdown_n == 1.0).mean()),
+        slowdown=float(slowdown_n.mean()),
+        order_auc=order_auc(truth_np, predicted_np, common_order),
+    )
+
+
+def to_source(log_truth_np: Floats, log_predicted_np: Floats, source_n: Integers) -> tuple[Floats, Floats]:
+    """Return log(time on p / time on the source) of truth and prediction, NaN on the source itself.
+
+    The prediction is pinned to exactly 1x on the source, as the seconds are that a user reads.
+
+    >>> truth_np, predicted_np = to_source(np.log([[1.0, 4.0]]), np.log([[2.0, 2.0]]), np.array([0]))
+    >>> np.exp(truth_np).round(9).tolist(), np.exp(predicted_np).round(9).tolist()
+    ([[nan, 4.0]], [[nan, 1.0]])
+    """
+    truth_np, predicted_np = (
+        without_source(log_np - np.take_along_axis(log_np, source_n[:, None], axis=1), source_n)
+        for log_np in (log_truth_np, log_predicted_np)
+    )
+    return truth_np, np.where(np.isnan(truth_np), np.nan, predicted_np)
+
+
+def without_source(values_np: Floats, source_n: Integers) -> Floats:
+    """Return values by cell and platform, NaN on the platform that each cell was profiled on."""
+    return np.where(np.arange(values_np.shape[1]) == source_n[:, None], np.nan, values_np)
 
 
 def to_fastest(log_truth_np: Floats, log_predicted_np: Floats) -> tuple[Floats, Floats]:
@@ -66,13 +83,14 @@ def to_fastest(log_truth_np: Floats, log_predicted_np: Floats) -> tuple[Floats, 
     )
 
 
-def typical_factor(log_truth_np: Floats, log_predicted_np: Floats) -> float:
-    """Return the typical factor between prediction and truth; 1.0 is perfect.
+def typical_factor(log_truth_np: Floats, log_predicted_np: Floats) -> float | None:
+    """Return exp(mean |log error|), the typical factor between prediction and truth; ``None`` of nothing but NaN.
 
     >>> round(typical_factor(np.log([[1.0, 4.0]]), np.log([[2.0, 2.0]])), 12)
     2.0
     """
-    return float(np.exp(np.nanmean(np.abs(log_predicted_np - log_truth_np))))
+    mean = _mean(np.abs(log_predicted_np - log_truth_np))
+    return None if mean is None else float(np.exp(mean))
 
 
 def r2(truth_np: Floats, predicted_np: Floats) -> float | None:
@@ -98,7 +116,7 @@ def picked_slowdown(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
 
 
 def same_order(log_truth_np: Floats, log_predicted_np: Floats) -> NDArray[np.bool_]:
-    """Tell for each cell whether the whole ranking of its platforms is right."""
+    """Return for each cell whether the whole ranking of its platforms is right."""
     return _same_order(*map(_pair_signs, to_fastest(log_truth_np, log_predicted_np)))
 
 
@@ -125,8 +143,8 @@ def _kendall_tau(truth_nq: NDArray[np.int8], predicted_nq: NDArray[np.int8]) -> 
     return np.asarray(np.divide(agreement_n, untied_n, out=np.full(len(untied_n), np.nan), where=untied_n > 0))
 
 
-def _mean(values_n: Floats) -> float | None:
-    return None if np.isnan(values_n).all() else float(np.nanmean(values_n))
+def _mean(values: Floats) -> float | None:
+    return None if np.isnan(values).all() else float(np.nanmean(values))
 
 
 def most_common_order(log_time_np: Floats) -> tuple[Order, float] | None:

@@ -1,4 +1,4 @@
-"""How good a trained model is on a table of runs: scored on the workloads it was not trained on, and on no others."""
+"""How good a trained model is on a table of runs, scored only on the workloads it was not trained on."""
 
 # N cells, F features, C counters, W workloads, P platforms
 
@@ -8,167 +8,131 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossperf.dataset.build import Dataset, Source, build, combine, open_table
+from crossperf.arrays import Integers, Mask
+from crossperf.dataset.cells import spread
+from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.features import Columns
+from crossperf.dataset.measured import measured_table
+from crossperf.dataset.pairing import Dataset, build
 from crossperf.errors import ModelFolderError, PredictError, did_you_mean, some_of
 from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import HeldOut, Said
+from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
+from crossperf.evaluation.caveats import caveats
+from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
-from crossperf.evaluation.run import Evaluation, constant_answers, doubts, noise_ceiling, trust
-from crossperf.model.store import Saved
-from crossperf.prediction.answer import match_counters
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.run import score_cells
+from crossperf.evaluation.scores import ModelScores, Scoreboard
+from crossperf.model.fitted.protocols import LatentSpace
+from crossperf.model.trained import TrainedModel
+from crossperf.runs.table import read_runs
 
 #: What stands in place of a split.
 NEW = "new"
 
 
-def assess(saved: Saved, source: Source | None = None, *, seed: int = 0) -> Evaluation:
-    """Return what a trained model says of a table of runs, or what it was trained on where no table is given.
+def assess(model: TrainedModel, runs: Any = None, *, seed: int = 0) -> Evaluation:
+    """Return the evaluation of a trained model on a table of runs, or on what it was trained on.
 
     Scores are of the workloads that were not trained on; where there are none, there are no scores.
+
+    Parameters
+    ----------
+    runs
+        A path, a `RunsTable`, records or a data frame; ``None`` for the cells it was trained on.
     """
-    data = _of_table(saved, source) if source is not None else _of_training(saved)
-    seen = set(saved.workloads)
+    data = _of_training(model) if runs is None else _of_table(model, runs)
+    seen = set(model.workloads)
     unseen_w = np.array([workload not in seen for workload in data.workloads], dtype=bool)
-    rows_n = np.flatnonzero(unseen_w[data.workload_n] & (data.source_n < len(saved.sources)))
-    asked = _alone(data, rows_n) if len(rows_n) else data
-    order = _order(asked)
-    said, scores = _scored(saved, asked, order) if len(rows_n) else ({}, {})
+    sources = data.source_n < len(model.sources)
+    rows_n = np.flatnonzero(unseen_w[data.workload_n] & sources)
+    # A constant answer is judged on the same workloads as the model.
+    asked = data.take(rows_n).compact() if len(rows_n) else data
+    common = metrics.most_common_order(asked.log_time_wp)
+    order = common[0] if common else None
+    predictions, scores = _scored(model, asked, order) if len(rows_n) else ({}, {})
     evaluation = Evaluation(
         table=data.table,
         split=NEW,
         folds=1,
         seed=seed,
-        noise_ceiling=noise_ceiling(asked, order),
-        constant=constant_answers(asked),
-        models=scores,
-        versions=saved.versions,
-        held_out=HeldOut.of(asked, [np.arange(len(asked))], said),
-        latent=_map(saved, data, rows_n, seed),
+        scores=Scoreboard(scores, noise_ceiling(asked, order)),
+        constant=ConstantAnswer.of(asked),
+        versions=model.versions,
+        held_out=HeldOut.of(asked, [np.arange(len(asked))], predictions),
+        latent=_map(model, data, np.flatnonzero(sources), rows_n, seed),
     )
-    return replace(evaluation, doubts=[*_overlap(data, unseen_w, saved), *doubts(evaluation, asked)])
-
-
-def _alone(data: Dataset, rows_n: Integers) -> Dataset:
-    """Return the dataset with these cells and their workloads alone: a constant answer is judged on the same ones."""
-    there_w, workload_n = np.unique(data.workload_n[rows_n], return_inverse=True)
-    return replace(
-        data.take(rows_n),
-        workloads=tuple(data.workloads[w] for w in there_w),
-        workload_n=workload_n.astype(np.int64),
-        log_time_wp=data.log_time_wp[there_w],
-        log_time_halves_hwp=data.log_time_halves_hwp[:, there_w],
-    )
+    return replace(evaluation, caveats=(*_overlap(data, unseen_w, model), *caveats(evaluation, asked)))
 
 
 def _scored(
-    saved: Saved, asked: Dataset, order: metrics.Order | None
-) -> tuple[dict[str, list[Said]], dict[str, dict[str, Any]]]:
-    """Return what the model said of cells and what it scored there, each by the model's name."""
-    features_nf = _features(saved, asked.features_nf)
-    predicted_np = saved.model.predict(features_nf)
-    said = Said.by(saved.model, features_nf, asked.log_relative_time_np, asked.source_n, predicted_np)
-    scores: dict[str, Any] = metrics.score(asked.log_relative_time_np, predicted_np, order)
-    if said.sure:
-        scores |= trust(said, asked)
-    name = saved.model.name
-    return {name: [said]}, {name: {**scores, "folds": [dict(scores)]}}
+    model: TrainedModel, asked: Dataset, order: metrics.Order | None
+) -> tuple[dict[str, list[HeldOutPredictions]], dict[str, ModelScores]]:
+    """Return the model's predictions of cells and its scores there, each by the model's name."""
+    own = HeldOutPredictions.by(model.fitted, asked.features, asked, model.fitted.predict(asked.features))
+    return {model.name: [own]}, {model.name: ModelScores.of([score_cells(own, asked, order)])}
 
 
-def _features(saved: Saved, features_nf: Floats) -> Floats:
-    """Return the features as the model learned them: platforms that were added later are no sources to it."""
-    return features_nf[:, : features_nf.shape[1] - saved.model.n_added]
-
-
-def _order(data: Dataset) -> metrics.Order | None:
-    common = metrics.most_common_order(data.log_time_wp)
-    return common[0] if common else None
-
-
-def _map(saved: Saved, data: Dataset, unseen: Integers, seed: int) -> LatentMap | None:
-    if not hasattr(saved.model, "latent"):
+def _map(model: TrainedModel, data: Dataset, rows: Integers, unseen: Integers, seed: int) -> LatentMap | None:
+    part = model.fitted.part
+    if not isinstance(part, LatentSpace) or not len(rows):
         return None
-    rows_n = np.flatnonzero(data.source_n < len(saved.sources))
-    place = np.full(len(data), -1)
-    place[rows_n] = np.arange(len(rows_n))
-
-    def latent(features_nf: Floats) -> Floats:
-        return np.asarray(saved.model.latent(_features(saved, features_nf)))
-
-    return LatentMap.of(saved.model.name, latent, data.take(rows_n), place[unseen], seed) if len(rows_n) else None
+    drawn = data.take(rows)
+    known = replace(drawn, features=drawn.features.matched(model.columns))
+    return LatentMap.of(model.name, part, known, np.flatnonzero(np.isin(rows, unseen)), seed)
 
 
-def _overlap(data: Dataset, unseen_w: NDArray[np.bool_], saved: Saved) -> list[str]:
+def _overlap(data: Dataset, unseen_w: Mask, model: TrainedModel) -> list[str]:
     seen = int((~unseen_w).sum())
-    if not saved.workloads:
-        return ["The model does not say which workloads it was trained on; if these are among them, it is flattered."]
+    if not model.workloads:
+        return ["The model keeps no list of what it was trained on; if these are among them, it is flattered."]
     if not unseen_w.any():
         return [
             f"All {seen:,} workloads were trained on, so nothing here tells how good the model is on others; "
             "'crossperf evaluate' does."
         ]
-    apps = {app for app, _ in saved.workloads}
+    apps = {app for app, _ in model.workloads}
     known = sum(data.workloads[w][0] in apps for w in np.flatnonzero(unseen_w))
-    told = f"Of {int(unseen_w.sum()):,} workloads scored, {known:,} belong to applications it was trained on."
+    shared = f"Of {int(unseen_w.sum()):,} workloads scored, {known:,} belong to applications it was trained on."
     left_out = [f"{seen:,} workloads that the model was trained on were left out of the scores."] if seen else []
-    return [*left_out, *([told] if known else [])]
+    return [*left_out, *([shared] if known else [])]
 
 
-def _of_training(saved: Saved) -> Dataset:
+def _of_training(model: TrainedModel) -> Dataset:
     """Return what a model was trained on, as far as it was kept."""
-    if not len(saved.features_nf):
+    facts = model.training or TableFacts("the model")
+    if not len(model.features):
         raise ModelFolderError(
-            f"{saved.training.get('path', 'the model')}: the model kept nothing of what it was trained on, expected "
-            "its cells. Name a TABLE of runs beside it, or train it again."
+            f"{facts.path}: the model kept nothing of what it was trained on, expected its cells. Name a TABLE of runs "
+            "beside it, or train it again."
         )
-    counters = len(saved.counters)
     return Dataset(
-        counters=saved.counters,
-        platforms=saved.platforms,
-        platform_classes=saved.platform_classes,
-        workloads=saved.workloads,
-        counters_nc=saved.features_nf[:, :counters],
-        runtime_s_n=saved.features_nf[:, counters],
-        source_n=saved.source_n,
-        workload_n=saved.workload_n,
-        log_time_wp=saved.log_time_wp,
-        log_time_halves_hwp=np.full((2, *saved.log_time_wp.shape), np.nan),
-        table={**saved.training, "platforms": list(saved.platforms)},
+        **model.cells.shared(),
+        features=model.features,
+        log_time_halves_hwp=np.full((2, *model.cells.log_time_wp.shape), np.nan),
+        table=replace(facts, platforms=model.platforms),
     )
 
 
-def _of_table(saved: Saved, source: Source) -> Dataset:
+def _of_table(model: TrainedModel, runs: Any) -> Dataset:
     """Return a table of runs as the model sees it: its counters and its platforms, in its order."""
-    table = open_table(source)
+    table = read_runs(runs)
     data = build(table)
-    unknown = [name for name in data.platforms if name not in saved.platforms]
+    unknown = [name for name in data.platforms if name not in model.platforms]
     if unknown:
         raise PredictError(
             f"{table.path}: platform {unknown[0]!r} is not known to the model"
-            f"{did_you_mean(unknown[0], saved.platforms)}, expected runs on {some_of(saved.platforms, 20)}. "
+            f"{did_you_mean(unknown[0], model.platforms)}, expected runs on {some_of(model.platforms, 20)}. "
             "Rename it if it is one of these, or train with runs of it.",
             platforms=unknown,
         )
-    counters_nc, _ = match_counters(combine(table, data.platforms), saved.counters, table.path)
-    number = np.array([saved.platforms.index(name) for name in data.platforms], dtype=np.int64)
-
-    def spread(log_time: Floats) -> Floats:
-        every = np.full((*log_time.shape[:-1], len(saved.platforms)), np.nan)
-        every[..., number] = log_time
-        return every
-
+    # A platform that was added later is no source to the model: its column is encoded here and matched away there.
+    columns = Columns.of(model.counters, model.platforms)
+    place_p = np.array([model.platforms.index(name) for name in data.platforms], dtype=np.int64)
     return replace(
-        data,
-        counters=saved.counters,
-        platforms=saved.platforms,
-        platform_classes=saved.platform_classes,
-        counters_nc=counters_nc,
-        source_n=number[data.source_n],
-        log_time_wp=spread(data.log_time_wp),
-        log_time_halves_hwp=spread(data.log_time_halves_hwp),
-        table={**data.table, "platforms": list(saved.platforms)},
+        data.on(model.platforms, model.cells.platform_classes),
+        features=measured_table(table, data.platforms).features(columns),
+        log_time_halves_hwp=spread(data.log_time_halves_hwp, place_p, len(model.platforms)),
+        table=replace(data.table, platforms=model.platforms),
     )

@@ -56,11 +56,8 @@ class TrainedModel:
     def of(cls, model: Predictor, data: Dataset) -> TrainedModel:
         """Return a model that has learned from a dataset."""
         kept = data.compact()
-        cells = Cells(
-            kept.platforms, kept.platform_classes, kept.workloads, kept.log_time_wp, kept.workload_n, kept.source_n
-        )
         facts = (model.get_params(), data.table, model.summary_, versions())
-        return cls(model.name, model.fitted_, cells, kept.features, *facts)
+        return cls(model.name, model.fitted_, Cells(**kept.shared()), kept.features, *facts)
 
     def __repr__(self) -> str:
         where = f" on {self.training.path}" if self.training else ""

@@ -17,7 +17,7 @@ from crossperf.report.figures.cells import held_out
 from crossperf.report.figures.words import plain, times
 
 if TYPE_CHECKING:
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
     from crossperf.report.figures.vector import Vector
 
 #: Applications to choose from; of more, those with the most cells.
@@ -27,7 +27,7 @@ _POINTS_PER_INCH = 72
 
 @dataclass(frozen=True)
 class Chooser:
-    """The drawing of the first choice, what the script needs for the others, and a word on those left out."""
+    """The drawing of the first choice, what the script needs for the others, and a note on those left out."""
 
     drawn: Drawn
     facts: dict[str, Any]
@@ -46,27 +46,27 @@ def chooser(evaluation: Evaluation) -> Chooser:
     drawn = sheet.draw(FIGURES["vector"], partial(vector, among=among), evaluation, {"app": names[0]}, bare=True)
     order_p = fastest_first(among)
     facts = {
-        "chosen": [one.app for one in among].index(names[0]),
+        "chosen": [own.app for own in among].index(names[0]),
         "platforms": [plain(held.platforms[p]) for p in order_p],
-        "series": ["measured", *(f"predicted by {plain(model)}" for model in among[0].said_3p)],
+        "series": ["measured", *(f"predicted by {plain(model)}" for model in among[0].predicted_3p)],
         "apps": [
             {
-                "name": plain(one.app),
-                "question": question(plain(one.app)),
-                "caption": caption(evaluation, one),
-                "marks": _marks(drawn, one, order_p),
+                "name": plain(own.app),
+                "question": question(plain(own.app)),
+                "caption": caption(evaluation, own),
+                "marks": _marks(drawn, own, order_p),
             }
-            for one in among
+            for own in among
         ],
     }
     more = len(names) - len(among)
     return Chooser(drawn, facts, f"the {len(among)} with the most cells; {more:,} more are left out" if more else "")
 
 
-def _marks(drawn: Drawn, one: Vector, order_p: NDArray[np.int64]) -> list[list[list[Any] | None]]:
+def _marks(drawn: Drawn, shown: Vector, order_p: NDArray[np.int64]) -> list[list[list[Any] | None]]:
     """Return for each platform and series where the line begins, the mark lies and the line ends, and in words."""
     return [
-        [_mark(drawn, quartiles_3p[:, p]) for quartiles_3p in (one.measured_3p, *one.said_3p.values())] for p in order_p
+        [_mark(drawn, own_3p[:, p]) for own_3p in (shown.measured_3p, *shown.predicted_3p.values())] for p in order_p
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from crossperf.evaluation.run import Evaluation
+from crossperf.evaluation.result import Evaluation
 from crossperf.files import Folder
 from crossperf.report.figures import Drawn
 from crossperf.report.page import GENERATOR, draw, render

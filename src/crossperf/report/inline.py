@@ -48,7 +48,7 @@ def inline(svg: str, prefix: str, inks: Mapping[str, str], keep: tuple[str, ...]
 
 
 def _drop(root: ET.Element, tags: Collection[str]) -> None:
-    """Remove what says nothing about the drawing: its date and maker, and rules that would reach the whole page."""
+    """Remove what is not the drawing: its date and maker, and rules that would reach the whole page."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag in tags:
@@ -56,13 +56,13 @@ def _drop(root: ET.Element, tags: Collection[str]) -> None:
 
 
 def _referred_to(root: ET.Element) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for element in root.iter():
         for name, value in element.attrib.items():
             if name.endswith("href") and value.startswith("#"):
-                found.add(value[1:])
-            found.update(_REFERENCE.findall(value))
-    return found
+                names.add(value[1:])
+            names.update(_REFERENCE.findall(value))
+    return names
 
 
 def _rewritten(name: str, value: str, prefix: str, inks: Mapping[str, str]) -> str:
@@ -72,5 +72,5 @@ def _rewritten(name: str, value: str, prefix: str, inks: Mapping[str, str]) -> s
         return f"#{prefix}{value[1:]}" if value.startswith("#") else value
     if name in ("d", "x", "y"):
         return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", value)
-    value = _REFERENCE.sub(lambda found: f"url(#{prefix}{found[1]})", value)
+    value = _REFERENCE.sub(lambda match: f"url(#{prefix}{match[1]})", value)
     return _COLOUR.sub(lambda colour: inks.get(colour[0].lower(), colour[0]), value)

@@ -13,14 +13,14 @@ from pathlib import PurePath
 from typing import Any
 
 from crossperf import __version__
-from crossperf.dataset.build import SPLITS
+from crossperf.display import TableView, to_html
 from crossperf.errors import MissingDependencyError
-from crossperf.evaluation.run import Evaluation
-from crossperf.report import sentences as meaning
-from crossperf.report import tables
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.scores import METRICS
+from crossperf.report import sentences, tables
 from crossperf.report.chooser import chooser
 from crossperf.report.figures import FIGURES, Drawn, NothingToDraw, Plot, colours
-from crossperf.report.figures.words import count
+from crossperf.report.figures.words import count, how_often
 from crossperf.report.inline import inline
 
 try:
@@ -29,7 +29,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError("The report needs Jinja2: pip install 'crossperf[report]'") from error
 
-#: Tells a page of ours from anybody else's.
+#: Distinguishes a page of ours from anybody else's.
 GENERATOR = "crossperf report"
 #: How the parts of a drawing are called that the script moves.
 _MOVED = ("line-", "dot-")
@@ -67,17 +67,18 @@ def render(evaluation: Evaluation, command: str | None = None) -> str:
     choice = chooser(evaluation) if isinstance(drawn["vector"], Drawn) else None
     if choice:
         drawn["vector"] = choice.drawn
-    marks = {name: _marks(one) for name, one in drawn.items() if isinstance(one, Drawn)}
+    tooltips = {name: _tooltips(own) for name, own in drawn.items() if isinstance(own, Drawn)}
     script, style = _read("script.js"), _read("style.css")
     return (
         Environment(autoescape=True)
         .from_string(_read("template.html"))
         .render(
             **_content(evaluation),
-            drawings={name: _drawing(name, one) for name, one in drawn.items()},
+            drawings={name: _drawing(name, own) for name, own in drawn.items()},
+            table=_table,
             left_out_of_choice=choice.left_out if choice else "",
-            commands=[*filter(None, [meaning.command(evaluation)]), command or _COMMAND],
-            data=_json({"marks": marks, "chooser": choice.facts if choice else None}),
+            commands=[*filter(None, [sentences.command(evaluation)]), command or _COMMAND],
+            data=_json({"tooltips": tooltips, "chooser": choice.facts if choice else None}),
             generator=f"{GENERATOR} {__version__}",
             script=Markup(script),  # noqa: S704 - our own files, not data
             style=Markup(style),  # noqa: S704
@@ -94,42 +95,40 @@ def _attempt(plot: Plot, evaluation: Evaluation, *, bare: bool) -> Drawn | Nothi
 
 
 def _content(evaluation: Evaluation) -> dict[str, Any]:
-    """Return what the page says, apart from its figures."""
-    facts, info, held_out = evaluation.table, evaluation.table.get("info"), evaluation.held_out
+    """Return what the page shows, apart from its figures."""
+    facts, info, held_out = evaluation.table, evaluation.table.info, evaluation.held_out
     return {
-        "table_name": PurePath(facts["path"]).name,
-        "headline": meaning.headline(evaluation),
-        "about": meaning.about(evaluation),
-        "scores": tables.scores(evaluation) if evaluation.models else None,
-        "scores_command": f"crossperf evaluate {shlex.quote(facts['path'])} --json evaluation.json",
-        "columns": {name.replace("_", " "): hint for name, hint in meaning.COLUMNS.items()},
-        "sentences": meaning.sentences(evaluation),
-        "doubts": evaluation.doubts,
-        "applications": tables.applications(held_out) if held_out and held_out.said else None,
+        "table_name": PurePath(facts.path).name,
+        "headline": sentences.headline(evaluation),
+        "about": evaluation.about,
+        "scores": tables.scores(evaluation) if len(evaluation.scores) else None,
+        "scores_command": f"crossperf evaluate {shlex.quote(facts.path)} --json evaluation.json",
+        "columns": {name.replace("_", " "): hint for name, hint in METRICS.items()},
+        "sentences": sentences.sentences(evaluation),
+        "caveats": evaluation.caveats,
+        "applications": tables.applications(held_out) if held_out and held_out.predictions else None,
         "data_summary": _summary(evaluation),
         "platforms": tables.platforms(info) if info else None,
-        "missing": tables.missing(info) if info and info["missing_counters"] else None,
-        "left_out": tables.left_out(evaluation),
+        "missing": tables.missing(info) if info and info.missing_counters else None,
+        "left_out": sentences.left_out(evaluation),
         "facts": _facts(evaluation),
     }
 
 
 def _summary(evaluation: Evaluation) -> str:
     """Return what is in the table, in two sentences."""
-    facts, info = evaluation.table, evaluation.table.get("info")
-    whole = info or facts
+    info = evaluation.table.info
+    whole = info or evaluation.table
     counts = (
-        f"{whole['runs']:,} runs of {whole['workloads']:,} workloads ({count(whole['apps'], 'application')}) on "
-        f"{len(whole['platforms'])} platforms"
+        f"{whole.runs:,} runs of {whole.workloads:,} workloads ({count(whole.apps, 'application')}) on "
+        f"{len(whole.platforms)} platforms"
     )
     if not info:
         return f"{counts}."
-    least, most, noise = info["repeats"]["min"], info["repeats"]["max"], info["noise"]["median"]
-    times = count(most, "time") if least == most else f"{least} to {most} times"
-    spread = "" if noise is None else f"; repeats vary by {noise:.1%} in the median"
+    spread = "" if info.noise.median is None else f"; repeats vary by {info.noise.median:.1%} in the median"
     return (
-        f"{counts}, with {info['counters']} counters. {info['complete_workloads']:,} workloads ran on every platform. "
-        f"A cell, one workload on one platform, was measured {times}{spread}."
+        f"{counts}, with {info.counters} counters. {info.complete_workloads:,} workloads ran on every platform. "
+        f"A cell, one workload on one platform, was measured {how_often(info.repeats)}{spread}."
     )
 
 
@@ -137,11 +136,11 @@ def _facts(evaluation: Evaluation) -> dict[str, str]:
     """Return what the numbers depend on: table, fingerprint, seed, versions."""
     facts = evaluation.table
     return {
-        "table": facts["path"],
-        "fingerprint": facts["fingerprint"],
-        **({"split": f"{evaluation.split}, {meaning.folds(evaluation)}"} if evaluation.split in SPLITS else {}),
+        "table": facts.path,
+        "fingerprint": facts.fingerprint,
+        **({"split": f"{evaluation.split}, {evaluation.folds_in_words}"} if evaluation.is_split else {}),
         "seed": str(evaluation.seed),
-        "made with": ", ".join(f"{name} {version}" for name, version in evaluation.versions.items()) or "not told",
+        "made with": ", ".join(f"{name} {version}" for name, version in evaluation.versions.items()) or "not known",
     }
 
 
@@ -160,12 +159,16 @@ def _drawing(name: str, drawn: Drawn | NothingToDraw) -> Drawing:
     )
 
 
-def _marks(drawn: Drawn) -> list[list[Any]]:
+def _tooltips(drawn: Drawn) -> list[list[Any]]:
     return [
-        [round(mark.x, 4), round(mark.y, 4), mark.text]
-        + ([round(mark.width, 4), round(mark.height, 4)] if mark.width else [])
-        for mark in drawn.marks
+        [round(own.x, 4), round(own.y, 4), own.text]
+        + ([round(own.width, 4), round(own.height, 4)] if own.width else [])
+        for own in drawn.tooltips
     ]
+
+
+def _table(view: TableView, identity: str) -> Markup:
+    return Markup(to_html(view, identity))  # noqa: S704 - `to_html` escapes what it writes
 
 
 def _json(facts: Mapping[str, Any]) -> Markup:

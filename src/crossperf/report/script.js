@@ -2,7 +2,7 @@
 // The page reads without this. It adds: what a mark stands for, a choice of application, sorting, light and dark.
 (() => {
   const data = JSON.parse(document.getElementById("page-data").textContent);
-  const tip = document.getElementById("tip");
+  const tooltip = document.getElementById("tooltip");
   document.querySelectorAll(".script").forEach((part) => { part.hidden = false; });
 
   // ---- light and dark ------------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@
   });
   addEventListener("afterprint", () => opened.forEach((part) => { part.open = false; }));
 
-  // ---- marks: [x, y, text, width, height] in shares of the drawing -----------------------------------------------
+  // ---- tooltips: [x, y, text, width, height] in shares of the drawing --------------------------------------------
   const ring = document.createElement("div");
   ring.className = "ring";
 
@@ -42,12 +42,12 @@
     ring.style.width = `${width * 100}%`;
     ring.style.height = `${height * 100}%`;
     drawing.append(ring);
-    tip.textContent = text;
-    tip.hidden = false;
+    tooltip.textContent = text;
+    tooltip.hidden = false;
     follow();
   }
 
-  // The tip stays by its mark when the page, or a drawing wider than the screen, is scrolled.
+  // The tooltip stays by its mark when the page, or a drawing wider than the screen, is scrolled.
   function follow() {
     if (!shown) return;
     const [x, y, , , height = 0] = shown.mark;
@@ -55,13 +55,13 @@
     const left = box.left + x * box.width;
     const top = box.top + (y - height / 2) * box.height;
     const below = box.top + (y + height / 2) * box.height;
-    tip.style.left = `${Math.max(8, Math.min(left - tip.offsetWidth / 2, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${top - tip.offsetHeight - 12 > 0 ? top - tip.offsetHeight - 12 : below + 12}px`;
+    tooltip.style.left = `${Math.max(8, Math.min(left - tooltip.offsetWidth / 2, innerWidth - tooltip.offsetWidth - 8))}px`;
+    tooltip.style.top = `${top - tooltip.offsetHeight - 12 > 0 ? top - tooltip.offsetHeight - 12 : below + 12}px`;
   }
 
   function hide() {
     shown = null;
-    tip.hidden = true;
+    tooltip.hidden = true;
     ring.remove();
   }
 
@@ -93,7 +93,7 @@
 
   function watch(drawing, name) {
     let place = -1;
-    const marks = () => data.marks[name] || [];
+    const marks = () => data.tooltips[name] || [];
     const point = (event) => {
       const box = drawing.getBoundingClientRect();
       const x = (event.clientX - box.left) / box.width;
@@ -130,7 +130,7 @@
 
   for (const drawing of document.querySelectorAll(".drawing")) {
     const name = drawing.id.replace(/-drawing$/, "");
-    if (data.marks[name]) watch(drawing, name);
+    if (data.tooltips[name]) watch(drawing, name);
   }
   addEventListener("scroll", follow, { passive: true, capture: true });
   addEventListener("pointerdown", (event) => { if (!event.target.closest(".drawing")) hide(); });
@@ -139,10 +139,10 @@
   const chooser = document.getElementById("app");
 
   function choose(number) {
-    const one = data.chooser.apps[number];
+    const app = data.chooser.apps[number];
     const view = document.querySelector("#vector-drawing svg").viewBox.baseVal;
     const marks = [];
-    one.marks.forEach((row, platform) => row.forEach((mark, series) => {
+    app.marks.forEach((row, platform) => row.forEach((mark, series) => {
       const line = document.getElementById(`vector-line-${platform}-${series}`);
       const dot = document.getElementById(`vector-dot-${platform}-${series}`);
       line.style.display = dot.style.display = mark ? "" : "none";
@@ -159,14 +159,14 @@
       const text = `${data.chooser.platforms[platform]}, ${data.chooser.series[series]}: ${words}`;
       marks.push([(low + high) / 2 / view.width, y / view.height, text, (high - low + 9) / view.width, 9 / view.height]);
     }));
-    data.marks.vector = marks;
-    document.getElementById("vector-question").textContent = one.question;
-    document.getElementById("vector-caption").textContent = one.caption;
+    data.tooltips.vector = marks;
+    document.getElementById("vector-question").textContent = app.question;
+    document.getElementById("vector-caption").textContent = app.caption;
     hide();
   }
 
   if (chooser) {
-    data.chooser.apps.forEach((one, number) => chooser.add(new Option(one.name, number)));
+    data.chooser.apps.forEach((app, number) => chooser.add(new Option(app.name, number)));
     chooser.value = data.chooser.chosen;
     chooser.addEventListener("change", () => choose(Number(chooser.value)));
   }
@@ -187,7 +187,7 @@
       const order = numeric ? a.key - b.key : words.compare(a.key, b.key);
       return descending ? -order : order;
     });
-    body.append(...keyed.map((one) => one.row));
+    body.append(...keyed.map((entry) => entry.row));
   }
 
   for (const table of document.querySelectorAll("table.sortable")) {

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
-from crossperf.dataset.build import SPLITS
+from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.heldout import LEVEL
-from crossperf.evaluation.metrics import METRICS
+from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import ablation
+from crossperf.evaluation.scores import Scores
 from crossperf.evaluation.trained import NEW
 from crossperf.model import MODELS
 from crossperf.records import LOOKS
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.run import Evaluation
-
+from crossperf.report.figures.words import count
 
 #: What each split holds out, as the reader of a sentence needs it.
 HELD_OUT = {
@@ -25,72 +21,34 @@ HELD_OUT = {
     "app": "applications it has never seen",
     NEW: "workloads it was not trained on",
 }
-#: The metrics in the order of the tables, with what each says in a few words.
-COLUMNS: dict[str, str] = {
-    "typical_factor": "typical factor between prediction and truth; 1 is perfect",
-    "r2": "variance of the relative times explained, mean over platforms; 1 is perfect",
-    "r2_log": "the same on logarithms, where 2x too slow and 2x too fast weigh alike",
-    "same_order": "share of cells whose whole order of platforms is right",
-    "kendall_tau": "agreement of the order, pair by pair; 1 is the same, -1 reversed",
-    "top1": "share of cells whose fastest platform is found",
-    "slowdown": "time on the platform picked over time on the best",
-    "order_auc": "area under the ROC curve of the most common order; 0.5 is chance",
-    "mae": "mean absolute error of the relative times",
-}
-
-
-def about(result: Evaluation) -> str:
-    """Return what was evaluated: split, folds, seed and table."""
-    facts = result.table
-    how = f"split {result.split}, {folds(result)}, seed {result.seed}" if result.split in SPLITS else "a trained model"
-    return (
-        f"{how}: {facts['workloads']:,} workloads of {facts['apps']:,} {'app' if facts['apps'] == 1 else 'apps'} on "
-        f"{len(facts['platforms'])} platforms ({facts['path']}, "
-        f"{facts['runs']:,} runs, fingerprint {facts['fingerprint']})"
-    )
-
-
-def folds(result: Evaluation) -> str:
-    """Return how many folds were scored, of how many."""
-    scored = result.scored_folds or result.folds
-    return f"{result.folds} folds" if scored == result.folds else f"{scored} of {result.folds} folds"
-
-
-def best(result: Evaluation, metric: str) -> float | None:
-    """Return the best value of a metric among several models; ``None`` where there is nothing to compare."""
-    values = [scores[metric] for scores in result.models.values() if scores.get(metric) is not None]
-    if len(values) < 2:
-        return None
-    return float(max(values) if METRICS[metric] == "higher" else min(values))
 
 
 def sentences(result: Evaluation) -> list[str]:
     """Return what each model's scores mean, and what a constant answer would get."""
-    found = []
-    for name, scores in result.models.items():
-        found.append(f"{name} {of_scores(scores)}")
-        if scores.get("coverage") is not None:
-            found.append(f"{name} {of_trust(scores)}")
-    return [*found, of_constant(result.constant)]
+    lines = []
+    for name, scores in result.scores.items():
+        lines.append(f"{name} {of_scores(scores)}")
+        if scores.coverage is not None:
+            lines.append(f"{name} {of_intervals(scores)}")
+    return [*lines, of_constant(result.constant)]
 
 
 def headline(result: Evaluation) -> str:
-    """Return the answer in one sentence: how often the most accurate model finds the fastest platform.
+    """Return the answer in one sentence: how often the most accurate model picks the fastest platform.
 
     The constant answer stands beside it, since a model that does no better has learned nothing worth having.
     """
-    scores = {name: one for name, one in result.models.items() if one.get("typical_factor") is not None}
-    if not scores:
+    factors = {name: own.typical_factor for name, own in result.scores.items() if own.typical_factor is not None}
+    if not factors:
         return "No model was scored here."
-    name = min(scores, key=lambda one: float(scores[one]["typical_factor"]))
-    constant = result.constant
-    held_out = HELD_OUT.get(result.split)
-    often, always = _told_apart(scores[name]["top1"], constant["fastest_share"])
+    name = min(factors, key=factors.__getitem__)
+    constant, held_out = result.constant, HELD_OUT.get(result.split)
+    often, always = _distinct(result.scores[name].top1 or 0.0, constant.fastest_share)
     return (
         f"{name} picks the fastest platform {often}"
         + (f" for {held_out}" if held_out else "")
-        + f"; always taking {constant['fastest']} would: {always}. Its times are off by a factor of "
-        f"{scores[name]['typical_factor']:.2f} typically."
+        + f"; always taking {constant.fastest} would: {always}. Its times are off by a factor of "
+        f"{factors[name]:.2f} typically."
     )
 
 
@@ -105,14 +63,14 @@ def times_in_ten(share: float) -> str:
     return _times_in(10 if 0.05 < share < 0.95 else 100, share)
 
 
-def _told_apart(one: float, other: float) -> tuple[str, str]:
+def _distinct(first: float, second: float) -> tuple[str, str]:
     """Return two shares in words that differ where the shares do.
 
-    >>> _told_apart(0.76, 0.84), _told_apart(0.9, 0.7)
+    >>> _distinct(0.76, 0.84), _distinct(0.9, 0.7)
     (('76 times in 100', '84 times in 100'), ('9 times in 10', '7 times in 10'))
     """
-    words = times_in_ten(one), times_in_ten(other)
-    return words if one == other or words[0] != words[1] else (_times_in(100, one), _times_in(100, other))
+    words = times_in_ten(first), times_in_ten(second)
+    return words if first == second or words[0] != words[1] else (_times_in(100, first), _times_in(100, second))
 
 
 def _times_in(whole: int, share: float) -> str:
@@ -120,34 +78,53 @@ def _times_in(whole: int, share: float) -> str:
     return f"{often} {'time' if often == 1 else 'times'} in {whole}"
 
 
-def of_scores(scores: Mapping[str, Any]) -> str:
+def of_scores(scores: Scores) -> str:
     """Return what a model's scores mean to somebody who follows it."""
     return (
-        f"is off by a factor of {scores['typical_factor']:.2f} typically; picks the fastest platform for "
-        f"{scores['top1']:.0%} of the cells and loses {scores['slowdown'] - 1:.1%} of the time by its picks; "
-        f"gets the whole order right for {scores['same_order']:.0%}"
+        f"is off by a factor of {_number(scores.typical_factor)} typically; picks the fastest platform for "
+        f"{scores.top1 or 0:.0%} of the cells and loses {(scores.slowdown or 1) - 1:.1%} of the time by its picks; "
+        f"gets the whole order right for {scores.same_order or 0:.0%}"
     )
 
 
-def of_trust(scores: Mapping[str, Any]) -> str:
-    """Return how far a model's word about itself can be trusted."""
+def of_intervals(scores: Scores) -> str:
+    """Return how well a model's intervals cover the truth, and its error by how familiar a run looks."""
     by_word = ", ".join(
-        f"{scores[f'factor_{word}']:.2f} where it says '{word}' ({scores[f'share_{word}']:.0%})"
+        f"{scores[f'factor_{word}']:.2f} where a run looks {word} ({scores[f'share_{word}']:.0%})"
         for word in LOOKS
         if scores[f"factor_{word}"] is not None
     )
     return (
-        f"gives ranges for {LEVEL:.0%} that held {scores['coverage']:.1%} of the times, a factor of "
-        f"{scores['range_factor']:.2f} to either side; it is off by {by_word}"
+        f"gives intervals for {LEVEL:.0%} that cover {scores.coverage:.1%} of the times, a factor of "
+        f"{_number(scores.interval_factor)} to either side; it is off by {by_word}"
     )
 
 
-def of_constant(constant: Mapping[str, Any]) -> str:
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def of_constant(constant: ConstantAnswer) -> str:
     """Return how often always giving the same answer would be right."""
-    always = f"always taking {constant['fastest']}: right for {constant['fastest_share']:.0%} of the workloads"
-    if constant["order_share"] is not None:
-        always += f"; always answering {' < '.join(constant['order'])}: {constant['order_share']:.0%}"
+    always = f"always taking {constant.fastest}: right for {constant.fastest_share:.0%} of the workloads"
+    if constant.order_share is not None:
+        always += f"; always answering {' < '.join(constant.order)}: {constant.order_share:.0%}"
     return always
+
+
+def left_out(result: Evaluation) -> list[str]:
+    """Return which rows of the table took no part, and why."""
+    info, chosen = result.table.info, result.table.platforms
+    if info is None:
+        return ["No row was left out."]
+    sentences = [f"{count(number, 'run')} failed with status '{status}'." for status, number in info.failed.items()]
+    dropped = [platform.name for platform in info.platforms if platform.name not in chosen]
+    if dropped:
+        sentences.append(f"{', '.join(dropped)}: not among the platforms chosen.")
+    incomplete = info.workloads - info.complete_workloads
+    if incomplete and not dropped:  # of some platforms alone, the caveats tell how many
+        sentences.append(f"{incomplete:,} of {info.workloads:,} workloads lack a platform; they count where they ran.")
+    return sentences or ["No row was left out."]
 
 
 def command(result: Evaluation) -> str | None:
@@ -155,16 +132,15 @@ def command(result: Evaluation) -> str | None:
 
     ``None`` where none does: a trained model was asked, models of one's own took part, or none did.
     """
-    ablated = list(result.models) == list(ablation())
-    if result.split not in SPLITS or not result.models or not (ablated or set(result.models) <= set(MODELS)):
+    models, facts = list(result.scores), result.table
+    ablated = models == list(ablation())
+    if not result.is_split or not models or not (ablated or set(models) <= set(MODELS)):
         return None
-    facts = result.table
-    words = ["crossperf", "evaluate", facts["path"], "--split", result.split]
-    words += ["--ablation"] if ablated else ["--models", ",".join(result.models)]
+    words = ["crossperf", "evaluate", facts.path, "--split", result.split]
+    words += ["--ablation"] if ablated else ["--models", ",".join(models)]
     words += ["--folds", str(result.folds), "--seed", str(result.seed)]
     if result.scored_folds is not None and result.scored_folds < result.folds:
         words += ["--scored-folds", str(result.scored_folds)]
-    measured = [platform["name"] for platform in facts.get("info", {}).get("platforms", [])]
-    if measured and list(facts["platforms"]) != measured:
-        words += ["--platforms", ",".join(facts["platforms"])]
+    if facts.info and facts.platforms != tuple(platform.name for platform in facts.info.platforms):
+        words += ["--platforms", ",".join(facts.platforms)]
     return shlex.join([*words, "--json", "evaluation.json"])

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from crossperf.dataset.facts import TableFacts
 from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import HeldOut, Said
+from crossperf.evaluation.baselines import ConstantAnswer
+from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import Driver, LatentMap
-from crossperf.evaluation.run import Evaluation
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.scores import METRICS, ModelScores, Scoreboard, Scores
+from crossperf.runs.summary import Noise, PlatformInfo, Spread, TableInfo
 
 #: What must not break a figure: markup, mathematics, a name that hides from legends, other scripts, very long names.
 NASTY = (
@@ -24,11 +29,11 @@ NASTY = (
 
 def by_hand(
     seconds_wp: Sequence[Sequence[float]],
-    said: Mapping[str, Sequence[Sequence[float]]],
+    predicted: Mapping[str, Sequence[Sequence[float]]],
     apps: Sequence[str] | None = None,
     platforms: Sequence[str] | None = None,
 ) -> Evaluation:
-    """Return an evaluation of workloads, each seen from the first platform it ran on; models say times over it."""
+    """Return an evaluation of workloads, each seen from the first platform it ran on; predictions are times over it."""
     log_time_wp = np.log(np.array(seconds_wp, dtype=float))
     names = tuple(platforms or [f"p{i}" for i in range(log_time_wp.shape[1])])
     workloads = tuple((app, f"n{w}") for w, app in enumerate(apps or ["app"] * len(log_time_wp)))
@@ -40,7 +45,9 @@ def by_hand(
         workload_n=np.arange(len(workloads)),
         source_n=np.array([int(np.flatnonzero(~np.isnan(row_p))[0]) for row_p in log_time_wp]),
         fold_n=np.zeros(len(workloads), dtype=np.int64),
-        said={name: Said(np.log(np.array(times, dtype=float))) for name, times in said.items()},
+        predictions={
+            name: HeldOutPredictions(np.log(np.array(times, dtype=float))) for name, times in predicted.items()
+        },
     )
     return of(held)
 
@@ -48,9 +55,10 @@ def by_hand(
 def of(held: HeldOut, latent: LatentMap | None = None, *, noise: bool = True, gaps: int = 3) -> Evaluation:
     """Return an evaluation around cells, its scores worked out from them."""
     common = metrics.most_common_order(held.log_time_wp)
+    order = common[0] if common else None
     scores = {
-        name: metrics.score(held.log_relative_time_np, one.predicted_np, common[0] if common else None)
-        for name, one in held.said.items()
+        name: metrics.score(held.log_relative_time_np, own.predicted_np, held.source_n, order)
+        for name, own in held.predictions.items()
     }
     fastest_w = np.nanargmin(held.log_time_wp, axis=1)
     return Evaluation(
@@ -58,37 +66,41 @@ def of(held: HeldOut, latent: LatentMap | None = None, *, noise: bool = True, ga
         split="workload",
         folds=5,
         seed=0,
-        noise_ceiling=dict.fromkeys(metrics.METRICS, 0.9 if noise else None),
-        constant={
-            "order": [held.platforms[p] for p in common[0]] if common else [],
-            "order_share": common[1] if common else None,
-            "fastest": held.platforms[int(np.bincount(fastest_w).argmax())],
-            "fastest_share": float(np.bincount(fastest_w).max() / len(fastest_w)),
-        },
-        models={name: {**one, "folds": [one]} for name, one in scores.items()},
+        scores=Scoreboard(
+            {name: ModelScores.of([own]) for name, own in scores.items()},
+            Scores(**dict.fromkeys(METRICS, 0.9 if noise else None)),
+        ),
+        constant=ConstantAnswer(
+            fastest=held.platforms[int(np.bincount(fastest_w).argmax())],
+            fastest_share=float(np.bincount(fastest_w).max() / len(fastest_w)),
+            order=tuple(held.platforms[p] for p in common[0]) if common else (),
+            order_share=common[1] if common else None,
+        ),
         scored_folds=1,
         held_out=held,
         latent=latent,
     )
 
 
-def _table(held: HeldOut, *, noise: bool, gaps: int) -> dict[str, Any]:
-    platforms = [
-        {"name": name, "class": "cpu", "runs": 10, "workloads": 5, "noise": 0.01 * (i + 1) if noise else None}
-        for i, name in enumerate(sorted(held.platforms))
-    ]
-    info = {
-        "runs": 10 * len(platforms),
-        "cells": 5 * len(platforms),
-        "repeats": {"min": 1, "median": 2.0, "max": 2},
-        "noise": {"median": 0.015 if noise else None, "p90": 0.03 if noise else None},
-        "platforms": platforms,
-        "counters": gaps + 4,
-        "missing_counters": {f"counter_{i}": {held.platforms[0]: 0.25 * (i % 4 + 1)} for i in range(gaps)},
-    }
-    facts = {"path": "runs.csv", "fingerprint": "0", "runs": 10, "failed_runs": 0, "warnings": 0}
-    counts = {"apps": len(held.apps), "workloads": len(held.workloads)}
-    return {**facts, **counts, "platforms": list(held.platforms), "info": info}
+def _table(held: HeldOut, *, noise: bool, gaps: int) -> TableFacts:
+    apps, workloads, names = len(held.apps), len(held.workloads), sorted(held.platforms)
+    platforms = [PlatformInfo(name, "cpu", 10, 5, 0.01 * (i + 1) if noise else None) for i, name in enumerate(names)]
+    info = TableInfo(
+        path="runs.csv",
+        fingerprint="0",
+        runs=10 * len(platforms),
+        failed={},
+        apps=apps,
+        workloads=workloads,
+        complete_workloads=workloads,
+        cells=5 * len(platforms),
+        repeats=Spread(1, 2.0, 2),
+        noise=Noise(0.015, 0.03) if noise else Noise(None, None),
+        platforms=tuple(platforms),
+        counters=gaps + 4,
+        missing_counters={f"counter_{i}": {held.platforms[0]: 0.25 * (i % 4 + 1)} for i in range(gaps)},
+    )
+    return TableFacts("runs.csv", "0", 10, 0, 0, apps, workloads, held.platforms, info)
 
 
 def by_chance(
@@ -120,22 +132,22 @@ def by_chance(
         fold_n=np.zeros(len(workload_n), dtype=np.int64),
     )
     truth_np = held.log_relative_time_np
-    said = {}
+    predictions = {}
     for i, name in enumerate(models):
         predicted_np = np.nan_to_num(truth_np) + 0.3 * (i + 1) * rng.normal(size=truth_np.shape)
-        told = _sureness(truth_np, predicted_np, source_n, rng) if sure and i == 0 else {}
-        said[name] = Said(predicted_np, **told)
-    whole = HeldOut(**{**held.__dict__, "said": said})
+        intervals = _intervals(truth_np, predicted_np, source_n, rng) if sure and i == 0 else {}
+        predictions[name] = HeldOutPredictions(predicted_np, **intervals)
+    whole = replace(held, predictions=predictions)
     return of(whole, _latent(whole, models[0], rng) if sure and models else None)
 
 
-def _sureness(truth_np: Any, predicted_np: Any, source_n: Any, rng: np.random.Generator) -> dict[str, Any]:
+def _intervals(truth_np: Any, predicted_np: Any, source_n: Any, rng: np.random.Generator) -> dict[str, Any]:
     needed_np = rng.random(truth_np.shape)
     own_np = np.arange(truth_np.shape[1]) == source_n[:, None]
     needed_np[np.isnan(truth_np) | own_np] = np.nan
-    odd_n = np.exp(rng.normal(-0.5, 0.6, len(truth_np)))
+    oddness_n = np.exp(rng.normal(-0.5, 0.6, len(truth_np)))
     low_np, high_np = predicted_np - 0.4, predicted_np + 0.4
-    return {"low_np": low_np, "high_np": high_np, "level_needed_np": needed_np, "odd_n": odd_n}
+    return {"low_np": low_np, "high_np": high_np, "level_needed_np": needed_np, "oddness_n": oddness_n}
 
 
 def _latent(held: HeldOut, model: str, rng: np.random.Generator) -> LatentMap:

@@ -112,7 +112,7 @@ def test_bars_are_marked_by_the_rectangle_they_fill() -> None:
     for bare in (True, False):
         drawn = FIGURES["order"](EVALUATION, bare=bare)
         width, height = drawn.figure.get_size_inches() * drawn.figure.dpi
-        for bar, mark in zip(drawn.figure.axes[0].patches, drawn.marks, strict=True):
+        for bar, mark in zip(drawn.figure.axes[0].patches, drawn.tooltips, strict=True):
             box = bar.get_window_extent()
             found = [mark.x * width, (1 - mark.y) * height, mark.width * width, mark.height * height]
             np.testing.assert_allclose(found, [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, box.width, box.height])
@@ -125,4 +125,4 @@ def test_100000_cells_are_drawn_in_seconds_and_stay_small() -> None:
     for name, plot in FIGURES.items():
         drawn = plot(evaluation, bare=True)
         assert len(drawn.as_bytes("svg")) < 600_000, name
-        assert len(drawn.marks) <= 3600, name
+        assert len(drawn.tooltips) <= 3600, name

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crossperf.evaluation import metrics
+from crossperf.evaluation.scores import ModelScores, Scoreboard, Scores
 from crossperf.report.figures import FIGURES, order
 from tests.report.figures.evaluations import by_chance, by_hand
 
@@ -18,18 +19,18 @@ def test_bars_are_the_shares_of_the_table_with_their_references() -> None:
     evaluation = by_hand([[1, 2], [1, 4], [2, 1]], {"m": [[1, 3]] * 3, "n": [[3, 1]] * 3})
     axes = FIGURES["order"](evaluation).figure.axes[0]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([2 / 3, 1 / 3])
-    assert [bar.get_width() for bar in axes.patches] == [one["same_order"] for one in evaluation.models.values()]
+    assert [bar.get_width() for bar in axes.patches] == [scores.same_order for _, scores in evaluation.scores.items()]
     texts = [text.get_text() for text in axes.texts]
     assert texts == ["67%", "33%", "always the same order: 67%", "noise ceiling: 90%"]
     assert [line.get_xdata()[0] for line in axes.lines] == pytest.approx([2 / 3, 0.9])
 
 
 def test_the_bars_of_several_folds_are_means_and_say_so() -> None:
-    evaluation = replace(FOUR, scored_folds=2)
-    evaluation.models["m"]["folds"] = [{"same_order": 0.25}, {"same_order": 0.75}]
+    folds = ModelScores.of([Scores(same_order=0.25), Scores(same_order=0.75)])
+    evaluation = replace(FOUR, scored_folds=2, scores=Scoreboard({"m": folds}))
     drawn = FIGURES["order"](evaluation)
     assert "mean over folds" in drawn.caption
-    assert drawn.marks[0].text == "m: 50.0% (25% to 75% over folds)"
+    assert drawn.tooltips[0].text == "m: 50.0% (25% to 75% over folds)"
 
 
 def test_the_area_is_the_pooled_metric_and_that_worked_out_by_hand() -> None:
@@ -54,10 +55,12 @@ def test_curves_keep_their_area_when_their_corners_are_thinned() -> None:
     evaluation = by_chance(["a"], ["p", "q", "r"], inputs=4000)
     held = evaluation.held_out
     assert held is not None
-    truth_np, said_np = held.log_relative_time_np, held.said["median"].predicted_np
-    common = tuple(held.platforms.index(name) for name in evaluation.constant["order"])
-    false_c, true_c = order.corners(metrics.order_margin(truth_np, common) > 0, metrics.order_margin(said_np, common))
-    area = metrics.order_auc(truth_np, said_np, common)
+    truth_np, predicted_np = held.log_relative_time_np, held.predictions["median"].predicted_np
+    common = tuple(held.platforms.index(name) for name in evaluation.constant.order)
+    false_c, true_c = order.corners(
+        metrics.order_margin(truth_np, common) > 0, metrics.order_margin(predicted_np, common)
+    )
+    area = metrics.order_auc(truth_np, predicted_np, common)
     assert len(false_c) <= 500 and (false_c[-1], true_c[-1]) == (1.0, 1.0)
     assert np.trapezoid(true_c, false_c) == pytest.approx(area, abs=2e-3)
 

@@ -1,4 +1,4 @@
-"""Every figure of every shape of evaluation: words apart, marks in place, or one sentence that says why not."""
+"""Every figure of every shape of evaluation: words apart, tooltips in place, or one sentence that tells why not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from matplotlib.collections import Collection
 from matplotlib.text import Text
 
-from crossperf.evaluation.run import Evaluation
+from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.scores import Scoreboard
 from crossperf.report.figures import FIGURES, Drawn, NothingToDraw
 from tests.report.figures.evaluations import NASTY, by_chance, by_hand
 
@@ -26,7 +27,7 @@ SHAPES = {
     "eighteen": by_chance([f"app{i}" for i in range(45)], [f"c{i}.2xlarge" for i in range(18)], inputs=1),
     "least": by_chance(["app0"], ["cpu-a", "cpu-b"]),
     "names": by_chance(NASTY, NASTY, models=NASTY[:4], gaps=0.2),
-    "alike names": by_chance(["a"], [f"a-family-of-cloud-instances.{i}xlarge-on-demand" for i in range(20)]),
+    "similar names": by_chance(["a"], [f"a-family-of-cloud-instances.{i}xlarge-on-demand" for i in range(20)]),
     "gaps": by_hand([[1.0, NAN, 3.0], [NAN, 2.0, 4.0], [2.0, NAN, NAN]], {"m": [[1.0, 2.0, 1.0]] * 3}),
     "one cell": by_hand([[1.0, 2.0]], {"m": [[1.0, 3.0]]}),
     "equal": by_hand([[1.0, 1.0, 1.0]] * 3, {"m": [[1.0, 1.0, 1.0]] * 3}),
@@ -35,7 +36,7 @@ SHAPES = {
 }
 
 
-#: What cannot be drawn: no ranges and no latent space, or no other order than the most common one.
+#: What cannot be drawn: no intervals and no latent space, or no other order than the most common one.
 UNSURE = {"reliability", "familiarity", "space", "drivers"}
 NOTHING = {
     "gaps": UNSURE | {"roc"},
@@ -88,7 +89,7 @@ def test_words_are_large_enough_lie_on_the_sheet_and_none_lies_on_another(drawn:
         assert not boxes[one].overlaps(boxes[other]), f"{one.get_text()!r} lies on {other.get_text()!r}"
 
 
-def test_names_in_a_list_can_be_told_apart(drawn: Drawn) -> None:
+def test_names_in_a_list_are_distinct(drawn: Drawn) -> None:
     for axes in drawn.figure.axes:
         labels = [text.get_text() for text in axes.get_yticklabels()]
         legend = axes.get_legend()
@@ -97,9 +98,9 @@ def test_names_in_a_list_can_be_told_apart(drawn: Drawn) -> None:
         assert len(keys) == len(set(keys))
 
 
-def test_marks_lie_on_the_sheet_and_tell_something(drawn: Drawn) -> None:
-    assert drawn.marks
-    for mark in drawn.marks:
+def test_tooltips_lie_on_the_sheet_and_tell_something(drawn: Drawn) -> None:
+    assert drawn.tooltips
+    for mark in drawn.tooltips:
         assert mark.x - mark.width / 2 >= -0.01 and mark.x + mark.width / 2 <= 1.01
         assert mark.y - mark.height / 2 >= -0.01 and mark.y + mark.height / 2 <= 1.01
         assert mark.text.strip() and "\n" not in mark.text and "nan" not in mark.text
@@ -125,8 +126,8 @@ def test_drawn_twice_it_is_the_same_file() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_an_evaluation_that_lacks_everything_is_a_sentence(name: str) -> None:
-    table = {**SHAPES["least"].table, "info": None}
-    bare = replace(SHAPES["least"], table=table, models={}, held_out=None, latent=None)
+    table = replace(SHAPES["least"].table, info=None)
+    bare = replace(SHAPES["least"], table=table, scores=Scoreboard(), held_out=None, latent=None)
     with pytest.raises(NothingToDraw, match=r"\.$"):
         FIGURES[name](bare)
 
@@ -136,31 +137,32 @@ def test_cells_without_models_are_a_sentence(name: str) -> None:
     held = SHAPES["least"].held_out
     assert held is not None
     with pytest.raises(NothingToDraw):
-        FIGURES[name](replace(SHAPES["least"], models={}, held_out=replace(held, said={})))
+        FIGURES[name](replace(SHAPES["least"], scores=Scoreboard(), held_out=replace(held, predictions={})))
 
 
 @pytest.mark.parametrize("name", ["distribution", "vector"])
 def test_cells_without_models_still_show_what_was_measured(name: str) -> None:
     held = SHAPES["least"].held_out
     assert held is not None
-    assert FIGURES[name](replace(SHAPES["least"], models={}, held_out=replace(held, said={}))).marks
+    assert FIGURES[name](replace(SHAPES["least"], scores=Scoreboard(), held_out=replace(held, predictions={}))).tooltips
 
 
-def test_a_model_trained_before_is_said_to_meet_new_cells_and_no_folds() -> None:
+def test_captions_of_a_model_trained_before_name_new_cells_and_no_folds() -> None:
     trained = replace(SHAPES["ordinary"], split="new", folds=1, scored_folds=None)
     for name in ("order", "vector", "errors", "scatter", "reliability", "familiarity"):
         caption = FIGURES[name](trained).caption
         assert "that the model was not trained on" in caption and "held-out" not in caption and "fold" not in caption
     held = trained.held_out
     assert held is not None
-    untold = replace(trained, models={}, held_out=replace(held, said={}))
-    assert FIGURES["distribution"](untold).caption.startswith("32 workloads of the table.")
-    assert "predicted" not in FIGURES["vector"](untold).caption
+    unscored = replace(trained, scores=Scoreboard(), held_out=replace(held, predictions={}))
+    assert FIGURES["distribution"](unscored).caption.startswith("32 workloads of the table.")
+    assert "predicted" not in FIGURES["vector"](unscored).caption
 
 
 def test_an_evaluation_read_from_a_file_draws_the_same() -> None:
     again = Evaluation.from_json(SHAPES["ordinary"].to_json())
     for name in ("order", "errors", "reliability"):
-        one, other = FIGURES[name](SHAPES["ordinary"]), FIGURES[name](again)
-        assert one.caption == other.caption
-        np.testing.assert_allclose([(m.x, m.y) for m in one.marks], [(m.x, m.y) for m in other.marks], atol=1e-3)
+        first, second = FIGURES[name](SHAPES["ordinary"]), FIGURES[name](again)
+        assert first.caption == second.caption
+        places = [[(tooltip.x, tooltip.y) for tooltip in drawn.tooltips] for drawn in (first, second)]
+        np.testing.assert_allclose(*places, atol=1e-3)

@@ -23,7 +23,7 @@ def test_every_panel_shows_every_cell_where_the_map_has_it() -> None:
     for axes in drawn.figure.axes:
         points = np.concatenate([part.get_offsets() for part in axes.collections])
         assert {tuple(point) for point in np.round(points, 6)} == {tuple(point) for point in np.round(latent.xy_n2, 6)}
-    assert len(drawn.marks) == 3 * len(latent)
+    assert len(drawn.tooltips) == 3 * len(latent)
 
 
 def test_the_third_panel_has_the_colours_of_the_fastest_platforms() -> None:
@@ -56,5 +56,5 @@ def test_bars_are_the_rank_correlations_of_the_strongest_counters() -> None:
     assert latent is not None
     assert [bar.get_width() for bar in first.patches] == [one.x for one in latent.drivers[:15]]
     assert [bar.get_width() for bar in second.patches] == [one.y for one in latent.drivers[:15]]
-    assert drawn.caption.endswith("5 counters that say less left out.")
-    assert "counter_0, first direction: +0.90" in {mark.text for mark in drawn.marks}
+    assert drawn.caption.endswith("5 counters with weaker correlations left out.")
+    assert "counter_0, first direction: +0.90" in {mark.text for mark in drawn.tooltips}

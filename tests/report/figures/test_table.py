@@ -28,7 +28,7 @@ def test_without_repeats_nothing_is_known_of_noise() -> None:
 
 def test_gaps_are_shares_of_runs_and_a_counter_that_is_there_is_a_dot() -> None:
     drawn = FIGURES["missing"](EVALUATION)
-    assert {mark.text for mark in drawn.marks} == {
+    assert {mark.text for mark in drawn.tooltips} == {
         "counter_2 is missing from 75% of the runs on q",
         "counter_1 is missing from 50% of the runs on q",
         "counter_0 is missing from 25% of the runs on q",
@@ -51,5 +51,5 @@ def test_many_gaps_are_cut_to_the_largest() -> None:
 
 
 def test_a_platform_left_out_of_the_evaluation_still_has_a_look() -> None:
-    table = {**EVALUATION.table, "platforms": ["q"]}
-    assert FIGURES["noise"](replace(EVALUATION, table=table)).marks
+    table = replace(EVALUATION.table, platforms=("q",))
+    assert FIGURES["noise"](replace(EVALUATION, table=table)).tooltips

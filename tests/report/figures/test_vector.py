@@ -41,13 +41,13 @@ def test_of_applications_with_equally_many_cells_the_first_by_name_is_shown() ->
 def test_more_models_than_fit_are_left_out_and_counted() -> None:
     drawn = FIGURES["vector"](by_chance(["a"], ["p", "q"], models=[f"m{i}" for i in range(6)]))
     assert drawn.caption.endswith("2 further models left out.")
-    assert len(drawn.marks) == 2 * (1 + 4)
+    assert len(drawn.tooltips) == 2 * (1 + 4)
 
 
 def test_marks_lie_on_the_medians() -> None:
     drawn = FIGURES["vector"](TWO_APPS, app="lulesh")
     width, height = drawn.figure.get_size_inches() * drawn.figure.dpi
-    (mark,) = [mark for mark in drawn.marks if mark.text.startswith("p1, measured")]
+    (mark,) = [mark for mark in drawn.tooltips if mark.text.startswith("p1, measured")]
     (dot,) = [line for line in drawn.figure.axes[0].lines if line.get_gid() == "dot-2-0"]
     x, y = drawn.figure.axes[0].transData.transform(dot.get_xydata())[0]
     np.testing.assert_allclose([mark.x * width, (1 - mark.y) * height], [x, y])

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crossperf.errors import CrossperfError, MissingDependencyError, did_you_mean
-from crossperf.report.figures.drawn import FORMATS, Drawn, Mark, NothingToDraw
+from crossperf.report.figures.drawn import FORMATS, Drawn, NothingToDraw, Tooltip
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
-__all__ = ["FIGURES", "FORMATS", "Drawn", "Mark", "NothingToDraw", "Plot", "Plots", "plot_named"]
+__all__ = ["FIGURES", "FORMATS", "Drawn", "NothingToDraw", "Plot", "Plots", "Tooltip", "plot_named"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Plot:
         The number of the paper's figure that it is on this data, where it is one.
     takes
         What the reader may choose, by keyword: ``app`` (a name of ``evaluation.held_out.apps``) or ``model``
-        (a name of ``evaluation.held_out.said``); ``None`` is the figure's own choice.
+        (a name of ``evaluation.held_out.predictions``); ``None`` is the figure's own choice.
     """
 
     name: str
@@ -72,10 +72,10 @@ _PLOTS = (
     Plot("roc", "Can it tell when the most common order holds?", "order", paper=5),
     Plot("errors", "Where is the model wrong?", "errors", takes=("model",)),
     Plot("scatter", "How near are the predictions to what was measured?", "errors", takes=("model",)),
-    Plot("reliability", "Do the ranges hold as often as they say?", "trust"),
-    Plot("familiarity", "Is it wrong more often where a run looks odd?", "trust", takes=("model",)),
-    Plot("space", "Which runs does the model hold for alike?", "space"),
-    Plot("drivers", "Which counters say where a run lies on the map?", "space"),
+    Plot("reliability", "Do the intervals hold as often as they should?", "calibration"),
+    Plot("familiarity", "Is it wrong more often where a run looks odd?", "calibration", takes=("model",)),
+    Plot("space", "Which runs does the model take for similar?", "space"),
+    Plot("drivers", "Which counters determine where a run lies on the map?", "space"),
     Plot("noise", "How much do repeats of the same run vary?", "table"),
     Plot("missing", "Which counters are missing, and where?", "table"),
 )
@@ -96,14 +96,14 @@ def plot_named(name: str) -> Plot:
 class Plots:
     """The figures of one evaluation as methods: ``evaluation.plot.order()`` returns a matplotlib figure.
 
-    A notebook shows it; ``figure.savefig("order.pdf")`` saves it. `drawn` returns caption and marks as well.
+    A notebook shows it; ``figure.savefig("order.pdf")`` saves it. `drawn` returns caption and tooltips as well.
     """
 
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
 
     def drawn(self, name: str, *, bare: bool = False, **chosen: str | None) -> Drawn:
-        """Return a figure by name, with its caption and marks."""
+        """Return a figure by name, with its caption and tooltips."""
         return plot_named(name)(self._evaluation, bare=bare, **chosen)
 
     def __getattr__(self, name: str) -> Callable[..., Figure]:

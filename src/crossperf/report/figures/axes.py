@@ -1,4 +1,4 @@
-"""Axes that several figures share: ratios on a log scale with 1x marked, platforms as rows, keys to the colours."""
+"""Axes that several figures share: ratios on a log scale with 1x marked, platforms as rows, legends."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def ratio_limits(values: Floats) -> tuple[float, float]:
     return low / room, high * room
 
 
-def mark_one(axes: Axes, *, upright: bool = True) -> None:
+def line_at_1x(axes: Axes, *, upright: bool = True) -> None:
     """Draw the line at 1x: as fast as the fastest, as large as the truth."""
     (axes.axvline if upright else axes.axhline)(1.0, color=FAINT, linewidth=1.4, zorder=1)
 
@@ -96,27 +96,29 @@ def named_rows(sheet: Sheet, axes: Axes, names: Sequence[str], room: float = 2.0
     axes.spines["left"].set_visible(False)
 
 
-def platform_key(sheet: Sheet, axes: Axes, looks: Mapping[str, Look], room: float = 1.6, **options: Any) -> None:
-    """Write which colour and shape is which platform's, to the right of some axes."""
+def platform_legend(sheet: Sheet, axes: Axes, looks: Mapping[str, Look], room: float = 1.6, **options: Any) -> None:
+    """Add a legend of the platforms' colours and shapes to the right of some axes."""
     handles = [Line2D([], [], color=look.colour, marker=look.shape, ls="none", ms=7) for look in looks.values()]
-    key(axes, fitted_apart(sheet, looks, room, 10), handles, **options)
+    legend(axes, fitted_apart(sheet, looks, room, 10), handles, **options)
 
 
-def height_of_key(rows: int) -> float:
-    """Return the inches that a figure must have for a key of so many rows beside it."""
+def height_of_legend(rows: int) -> float:
+    """Return the inches that a figure must have for a legend of some rows beside it."""
     return 0.9 + 0.235 * rows
 
 
-def model_key(sheet: Sheet, axes: Axes, lines: Mapping[str, Line], said: Mapping[str, str], **options: Any) -> None:
-    """Write which line is which model's, to the right of some axes, after what is said of each."""
-    handles = [Line2D([], [], color=INK, linewidth=one.width, linestyle=one.style) for one in lines.values()]
+def model_legend(
+    sheet: Sheet, axes: Axes, lines: Mapping[str, Line], prefixes: Mapping[str, str], **options: Any
+) -> None:
+    """Add a legend of the models' lines to the right of some axes, each name after its prefix."""
+    handles = [Line2D([], [], color=INK, linewidth=line.width, linestyle=line.style) for line in lines.values()]
     names = zip(lines, fitted_apart(sheet, lines, 1.5, 10), strict=True)
-    labels = [f"{said.get(name, '')}{short}" for name, short in names]
-    key(axes, labels, handles, handlelength=2.6, handletextpad=0.7, **options)
+    labels = [f"{prefixes.get(name, '')}{short}" for name, short in names]
+    legend(axes, labels, handles, handlelength=2.6, handletextpad=0.7, **options)
 
 
-def key(axes: Axes, labels: Sequence[str], handles: Sequence[Line2D], **options: Any) -> None:
-    """Write a key to the right of some axes, unless the options place it elsewhere."""
+def legend(axes: Axes, labels: Sequence[str], handles: Sequence[Line2D], **options: Any) -> None:
+    """Add a legend to the right of some axes, unless the options place it elsewhere."""
     place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "handletextpad": 0.3, "labelspacing": 0.45}
     axes.legend(handles, labels, **{**place, **options})
 

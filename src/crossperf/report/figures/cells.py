@@ -1,4 +1,4 @@
-"""What a figure takes from an evaluation, or the sentence that says why it is not there."""
+"""What a figure takes from an evaluation, or the sentence that tells why it is missing."""
 
 # N cells, W workloads, P platforms
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.dataset.build import SPLITS
 from crossperf.errors import CrossperfError, did_you_mean, some_of
 from crossperf.evaluation import metrics
 from crossperf.report.figures.colours import Look, looks_of
@@ -17,8 +16,8 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.words import count, plain
 
 if TYPE_CHECKING:
-    from crossperf.evaluation.heldout import HeldOut, Said
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
+    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,35 +31,40 @@ def held_out(evaluation: Evaluation) -> HeldOut:
     return held
 
 
-def what_was_said(evaluation: Evaluation, model: str | None = None) -> tuple[str, Said]:
-    """Return what a model said of the cells held out, the first one unless named."""
-    said = held_out(evaluation).said
-    if not said:
+def predictions_of(evaluation: Evaluation, model: str | None = None) -> tuple[str, HeldOutPredictions]:
+    """Return the held-out predictions of a model, the first unless named."""
+    by_model = held_out(evaluation).predictions
+    if not by_model:
         raise NothingToDraw("No model was scored in this evaluation. 'crossperf evaluate' scores them.")
-    if model is not None and model not in said:
+    if model is not None and model not in by_model:
         raise CrossperfError(
-            f"model {model!r} is not in this evaluation{did_you_mean(model, said)}, expected one of {some_of(said)}.",
+            f"model {model!r} is not in this evaluation{did_you_mean(model, by_model)}, expected one of "
+            f"{some_of(by_model)}.",
             model=model,
         )
-    name = model if model is not None else next(iter(said))
-    return name, said[name]
+    name = model if model is not None else next(iter(by_model))
+    return name, by_model[name]
 
 
-def to_fastest(held: HeldOut, said: Said) -> tuple[Floats, Floats]:
+def to_fastest(held: HeldOut, predictions: HeldOutPredictions) -> tuple[Floats, Floats]:
     """Return truth and prediction of each cell, log times relative to the fastest platform of each."""
-    return metrics.to_fastest(held.log_relative_time_np, said.predicted_np)
+    return metrics.to_fastest(held.log_relative_time_np, predictions.predicted_np)
+
+
+def to_source(held: HeldOut, predictions: HeldOutPredictions) -> tuple[Floats, Floats]:
+    """Return truth and prediction of each cell, log times relative to its source platform, NaN on that itself."""
+    return metrics.to_source(held.log_relative_time_np, predictions.predicted_np, held.source_n)
 
 
 def looks(evaluation: Evaluation) -> dict[str, Look]:
     """Return the look of each platform; of one that the table has and the evaluation left out, too."""
-    scored = list(evaluation.table["platforms"])
-    info = evaluation.table.get("info") or {}
-    others = [one["name"] for one in info.get("platforms", []) if one["name"] not in scored]
+    scored, info = evaluation.table.platforms, evaluation.table.info
+    others = [platform.name for platform in info.platforms if platform.name not in scored] if info else []
     return looks_of([*scored, *others])
 
 
 def sample(number: int, most: int, seed: int) -> Integers:
-    """Return which of so many things are drawn: all, or the same random ones each time."""
+    """Return the indices that are drawn: all, or the same random sample each time."""
     if number <= most:
         return np.arange(number)
     return np.sort(np.random.default_rng(seed).choice(number, most, replace=False))
@@ -78,13 +82,11 @@ def folds_scored(evaluation: Evaluation) -> int:
 
 
 def those(evaluation: Evaluation, number: int, noun: str) -> str:
-    """Return so many of the cells, or of what is in them, with how they come to be here.
+    """Return a count of the cells, or of what is in them, with how they come to be here.
 
     They were held out by a split, or are new to a model that was trained before; or no model is asked about them.
     """
-    if evaluation.split not in SPLITS:
-        known = evaluation.held_out is None or not evaluation.held_out.said
+    if not evaluation.is_split:
+        known = evaluation.held_out is None or not evaluation.held_out.predictions
         return f"{count(number, noun)} {'of the table' if known else 'that the model was not trained on'}"
-    folds, scored = evaluation.folds, folds_scored(evaluation)
-    part = f"{folds} folds" if scored == folds else f"{scored} of {folds} folds"
-    return f"{count(number, f'held-out {noun}')} (split '{evaluation.split}', {part})"
+    return f"{count(number, f'held-out {noun}')} (split '{evaluation.split}', {evaluation.folds_in_words})"

@@ -1,7 +1,7 @@
 """Which colour and which shape is whose, the same on every figure.
 
 The ground of a page may be white or near-black, so every colour has a middling lightness: at least 3:1 against both.
-Platforms own the colours; models are told apart by shape and dash, in ink.
+Platforms own the colours; models differ by shape and dash, in ink.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FAINT = "#7f7f7f"
 ON_PALE, ON_DEEP = "#101010", "#fdfdfd"
 
 #: One per platform. Found by a search over sRGB for eight colours that stay furthest apart (24 in CIELAB at the least)
-#: for ordinary, deuteranope, protanope and tritanope eyes alike, not too vivid and readable on both grounds.
+#: for ordinary, deuteranope, protanope and tritanope eyes, not too vivid and readable on both grounds.
 PLATFORM_COLOURS = (
     "#6054cc",
     "#d27e00",
@@ -29,7 +29,7 @@ PLATFORM_COLOURS = (
     "#7e9c5a",
     "#ba7e9c",
 )
-#: With more platforms than colours the shape tells them apart: each round of colours has its own.
+#: With more platforms than colours the shape makes the difference: each round of colours has its own.
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 
 #: For groups that are no platforms (applications, classes): as far apart as the platforms' and none like one of those.

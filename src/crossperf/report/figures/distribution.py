@@ -11,20 +11,20 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from crossperf.report.figures import cells
-from crossperf.report.figures.axes import mark_one, named_rows, ratio_axis
+from crossperf.report.figures.axes import line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import INK, Look
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, percent, plain, times
 
 if TYPE_CHECKING:
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 
 #: Workloads drawn as points; the lines are of all.
 _MOST = 400
-#: So many points of a platform are better held as an image than as shapes.
+#: More points of a platform than this are held as an image rather than as shapes.
 _AS_IMAGE = 250
 #: Where the points of a row lie and where its line, in rows: points above, line below.
 _POINTS, _LINE = (-0.32, 0.02), 0.2
@@ -50,7 +50,7 @@ def distribution(sheet: Sheet, evaluation: Evaluation) -> None:
         _row(sheet, axes, row, relative_wp[:, p], relative_wp[drawn_w, p], looks[name], name)
     _beside(axes, -0.5, ("median", "fastest"), va="bottom")
     ratio_axis(axes.xaxis, relative_wp[~np.isnan(relative_wp)], "time relative to the fastest platform")
-    mark_one(axes)
+    line_at_1x(axes)
     sheet.caption = _caption(evaluation, len(relative_wp), len(drawn_w))
 
 

@@ -1,4 +1,4 @@
-"""A figure as it comes back: drawn, with its title, its caption, and what a pointer can rest on."""
+"""A figure as it comes back: drawn, with its title, its caption and its tooltips."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ DPI = 160
 
 
 class NothingToDraw(CrossperfError):  # noqa: N818 - it is no error: the page shows its sentence in the figure's place
-    """An evaluation does not hold what a figure shows; the sentence says what is missing and what would bring it."""
+    """An evaluation does not hold what a figure shows; the message names what is missing and what would bring it."""
 
 
 @dataclass(frozen=True)
-class Mark:
-    """Something in a figure that a pointer can rest on.
+class Tooltip:
+    """A text that shows when a pointer rests on a place in a figure.
 
-    ``x`` and ``y`` are the centre as a share of the figure's width and height, y from the top. A mark with a width
-    and a height is a rectangle (a bar, a cell of a heat map), one without is a point.
+    ``x`` and ``y`` are the centre as a share of the figure's width and height, y from the top. With a width
+    and a height the place is a rectangle (a bar, a cell of a heat map), without it is a point.
     """
 
     x: float
@@ -41,11 +41,11 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A figure with the question it answers, its caption with the counts, and its marks."""
+    """A figure with the question it answers, its caption with the counts, and its tooltips."""
 
     figure: Figure
     caption: str
-    marks: tuple[Mark, ...] = ()
+    tooltips: tuple[Tooltip, ...] = ()
     title: str = ""
     #: The figure's name; keeps what it defines in an SVG apart from what another figure on the same page defines.
     name: str = ""

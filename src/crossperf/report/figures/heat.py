@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 
 #: Most rows of a map; a longer list says how many it leaves out.
 MOST_ROWS = 40
-#: Inches of a row, of the key below, and the widest that names may run.
-_ROW, _KEY, _NAMES = 0.25, 0.62, 2.0
+#: Inches of a row, of the legend below, and the widest that names may run.
+_ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0
 #: Below this many inches a column has no room for its numbers.
 _ROOM_FOR_NUMBERS = 0.42
 #: Ground left between cells, in rows and columns, and between the totals and the rest.
@@ -37,7 +37,7 @@ _DEEP = 4
 
 @dataclass(frozen=True)
 class Classes:
-    """Where each colour begins, and what the key says of it; fixed, so that maps can be compared."""
+    """Where each colour begins, and its label in the legend; fixed, so that maps can be compared."""
 
     begins: tuple[float, ...]
     labels: tuple[str, ...]
@@ -49,7 +49,7 @@ class Classes:
 
 @dataclass(frozen=True)
 class Map:
-    """What a heat map shows: values by row and column (NaN: nothing there), where each lies, and how it is written."""
+    """What a heat map shows: values by row and column (NaN: a dot), where each lies, and how it is written."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -61,8 +61,8 @@ class Map:
     text: Callable[[int, int], str]
 
 
-def heat(sheet: Sheet, what: Map, looks: dict[str, Look], key_title: str) -> None:
-    """Draw a heat map with its key; the looks are those of the columns that are platforms."""
+def heat(sheet: Sheet, what: Map, looks: dict[str, Look], legend_title: str) -> None:
+    """Draw a heat map with its legend; the looks are those of the columns that are platforms."""
     names = fitted_apart(sheet, what.rows, _NAMES, 10)
     longest = max(sheet.width_of(name, 10) for name in names)
     room = WIDTH - 0.5 - longest
@@ -70,7 +70,7 @@ def heat(sheet: Sheet, what: Map, looks: dict[str, Look], key_title: str) -> Non
     heads = fitted_apart(sheet, what.columns, 1.6, 10)
     slanted = max(sheet.width_of(name, 10) for name in heads) > column * 0.95
     tall = 0.3 + (max(sheet.width_of(name, 10) for name in heads) if slanted else 0.2)
-    axes = sheet.panel(tall + _ROW * (max(what.at_r) + 1) + _KEY + 0.3)
+    axes = sheet.panel(tall + _ROW * (max(what.at_r) + 1) + _LEGEND + 0.3)
     _cells(sheet, axes, what, numbers=column >= _ROOM_FOR_NUMBERS)
     axes.set_yticks(what.at_r, names)
     axes.xaxis.tick_top()
@@ -81,9 +81,9 @@ def heat(sheet: Sheet, what: Map, looks: dict[str, Look], key_title: str) -> Non
     for x, name in zip(what.at_c, what.columns, strict=True):
         if look := looks.get(name):
             axes.plot(x, 1, marker=look.shape, color=look.colour, markersize=6, clip_on=False, transform=above)
-    axes.set(xlim=(-0.5, room / column - 0.5), ylim=(max(what.at_r) + 0.5 + _KEY / _ROW, -0.5))
+    axes.set(xlim=(-0.5, room / column - 0.5), ylim=(max(what.at_r) + 0.5 + _LEGEND / _ROW, -0.5))
     axes.spines[:].set_visible(False)
-    _key(sheet, axes, what, key_title, (longest + 0.05, column))
+    _legend(sheet, axes, what, legend_title, (longest + 0.05, column))
 
 
 def _cells(sheet: Sheet, axes: Axes, what: Map, *, numbers: bool) -> None:
@@ -106,7 +106,7 @@ def _cells(sheet: Sheet, axes: Axes, what: Map, *, numbers: bool) -> None:
     axes.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="none"))
 
 
-def _key(sheet: Sheet, axes: Axes, what: Map, title: str, inches: tuple[float, float]) -> None:
+def _legend(sheet: Sheet, axes: Axes, what: Map, title: str, inches: tuple[float, float]) -> None:
     """Draw the colours and what they stand for, in one row below the map, from where the names begin.
 
     Parameters

@@ -12,10 +12,9 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
-from crossperf.dataset.build import SPLITS
 from crossperf.evaluation import metrics
 from crossperf.report.figures import cells
-from crossperf.report.figures.axes import model_key, named_rows, unit_square
+from crossperf.report.figures.axes import model_legend, named_rows, unit_square
 from crossperf.report.figures.colours import FAINT, INK, lines_of
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
@@ -23,21 +22,21 @@ from crossperf.report.figures.style import WIDTH
 from crossperf.report.figures.words import count, percent, plain
 
 if TYPE_CHECKING:
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 
 #: Corners that a curve keeps: finer than a screen shows.
 _CORNERS = 500
-#: Corners of a curve that a pointer can rest on.
-_RESTS = 60
+#: Corners of a curve that have a tooltip.
+_TOOLTIPS = 60
 #: Inches of the sheet that neither bars nor the names before them have.
 _BESIDE = 1.1
 
 
 def order(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw the share of cells whose whole order is right, of each model, with the constant order and the ceiling."""
-    shares = {name: scores["same_order"] for name, scores in evaluation.models.items()}
+    shares = {name: scores.same_order or 0.0 for name, scores in evaluation.scores.items()}
     if not shares:
         raise NothingToDraw("No model was scored in this evaluation. 'crossperf evaluate' scores them.")
     axes = sheet.panel(1.35 + 0.46 * len(shares))
@@ -45,7 +44,7 @@ def order(sheet: Sheet, evaluation: Evaluation) -> None:
     for row, (name, share) in enumerate(shares.items()):
         axes.barh(row, share, height=0.62, color=INK, alpha=1.0 if row == 0 else 0.55, linewidth=0)
         axes.text(1.08, row, percent(share), transform=axes.get_yaxis_transform(), ha="right", va="center")
-        per_fold = [fold["same_order"] for fold in evaluation.models[name].get("folds", [])]
+        per_fold = [fold.same_order or 0.0 for fold in evaluation.scores.models[name].folds]
         spread = f" ({percent(min(per_fold))} to {percent(max(per_fold))} over folds)" if len(per_fold) > 1 else ""
         sheet.box(axes, (0, share), (row - 0.31, row + 0.31), f"{plain(name)}: {share:.1%}{spread}")
     _references(sheet, axes, evaluation)
@@ -56,13 +55,13 @@ def order(sheet: Sheet, evaluation: Evaluation) -> None:
 def _references(sheet: Sheet, axes: Axes, evaluation: Evaluation) -> None:
     """Draw what always answering the same order gets, and what repeats of the same run get."""
     marks = {
-        "always the same order": (evaluation.constant.get("order_share"), "--"),
-        "noise ceiling": (evaluation.noise_ceiling.get("same_order"), "-"),
+        "always the same order": (evaluation.constant.order_share, "--"),
+        "noise ceiling": (evaluation.scores.noise_ceiling.same_order, "-"),
     }
-    there = {name: (share, dash) for name, (share, dash) in marks.items() if share is not None}
+    known = {name: (share, dash) for name, (share, dash) in marks.items() if share is not None}
     room = WIDTH - _BESIDE - max(sheet.width_of(label.get_text(), 10) for label in axes.get_yticklabels())
     taken: list[tuple[float, float]] = []
-    for name, (share, dash) in there.items():
+    for name, (share, dash) in known.items():
         axes.axvline(share, color=FAINT, linewidth=1.6, linestyle=dash)
         text, left = f"{name}: {percent(share)}", share > 0.5
         width = sheet.width_of(text, 10) / room
@@ -82,15 +81,15 @@ def _references(sheet: Sheet, axes: Axes, evaluation: Evaluation) -> None:
 
 def _order_caption(evaluation: Evaluation) -> str:
     held = evaluation.held_out
-    said = f"{cells.those(evaluation, len(held), 'cell')}. " if held else ""
+    caption = f"{cells.those(evaluation, len(held), 'cell')}. " if held else ""
     if cells.folds_scored(evaluation) > 1:
-        said += "Each bar is the mean over folds, as in the table of scores. "
-    if evaluation.constant.get("order_share") is not None:
-        whose = "the whole table" if evaluation.split in SPLITS else "these workloads"
-        said += f"The most common order of {whose}: {_chain(evaluation)}. "
-    if evaluation.noise_ceiling.get("same_order") is not None:
-        said += "Noise ceiling: how often one half of the repeats has the order of the other half."
-    return said.strip()
+        caption += "Each bar is the mean over folds, as in the table of scores. "
+    if evaluation.constant.order_share is not None:
+        whose = "the whole table" if evaluation.is_split else "these workloads"
+        caption += f"The most common order of {whose}: {_chain(evaluation)}. "
+    if evaluation.scores.noise_ceiling.same_order is not None:
+        caption += "Noise ceiling: how often one half of the repeats has the order of the other half."
+    return caption.strip()
 
 
 def share_axis(axes: Axes, label: str) -> None:
@@ -103,32 +102,32 @@ def share_axis(axes: Axes, label: str) -> None:
 
 
 def roc(sheet: Sheet, evaluation: Evaluation) -> None:
-    """Draw how well each model tells the cells that have the most common order from those that have another."""
+    """Draw the ROC curve of each model for "this cell has the most common order"."""
     held = cells.held_out(evaluation)
-    cells.what_was_said(evaluation)
+    cells.predictions_of(evaluation)
     common = _common_order(evaluation, held.platforms)
     truth_np = held.log_relative_time_np
     complete_n = ~np.isnan(truth_np).any(axis=1)
     positive_n = metrics.order_margin(truth_np[complete_n], common) > 0
     if positive_n.all() or not positive_n.any():
-        found = "All" if len(positive_n) and positive_n.all() else "None"
+        share = "All" if len(positive_n) and positive_n.all() else "None"
         raise NothingToDraw(
-            f"{found} of {count(len(positive_n), 'cell')} measured on every platform have the most common order "
+            f"{share} of {count(len(positive_n), 'cell')} measured on every platform have the most common order "
             f"({_chain(evaluation)}), so there is nothing to tell apart."
         )
     axes = sheet.panel(4.3)
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
     axes.annotate("by chance", (0.62, 0.62), (4, -4), textcoords="offset points", va="top", fontsize=10)
-    areas, lines = {}, lines_of(list(held.said))
+    areas, lines = {}, lines_of(list(held.predictions))
     for name, line in lines.items():
-        predicted_np = held.said[name].predicted_np
+        predicted_np = held.predictions[name].predicted_np
         areas[name] = f"{metrics.order_auc(truth_np, predicted_np, common):.2f}  "
         false_c, true_c = corners(positive_n, metrics.order_margin(predicted_np[complete_n], common))
         axes.plot(false_c, true_c, color=INK, linewidth=line.width, linestyle=line.style, clip_on=False)
-        rested = slice(None, None, -(-len(false_c) // _RESTS))
+        rested = slice(None, None, -(-len(false_c) // _TOOLTIPS))
         sheet.points(axes, false_c[rested], true_c[rested], _corner_texts(plain(name), false_c[rested], true_c[rested]))
-    unit_square(axes, "cells of another order taken for it", "cells of the order found")
-    model_key(sheet, axes, lines, areas, title="area", alignment="left")
+    unit_square(axes, "false positives: cells of another order", "true positives: cells of the order")
+    model_legend(sheet, axes, lines, areas, title="area", alignment="left")
     sheet.caption = _roc_caption(evaluation, positive_n)
 
 
@@ -144,11 +143,11 @@ def _roc_caption(evaluation: Evaluation, positive_n: NDArray[np.bool_]) -> str:
 
 
 def _chain(evaluation: Evaluation) -> str:
-    return " < ".join(plain(name) for name in evaluation.constant["order"])
+    return " < ".join(plain(name) for name in evaluation.constant.order)
 
 
 def _common_order(evaluation: Evaluation, platforms: tuple[str, ...]) -> metrics.Order:
-    names = evaluation.constant.get("order") or []
+    names = evaluation.constant.order
     if len(names) < 2:
         raise NothingToDraw("No workload ran on every platform, so there is no most common order to look for.")
     return tuple(platforms.index(name) for name in names)

@@ -1,4 +1,4 @@
-"""The paper that a figure is drawn on: its size, its title and caption, and what a pointer can rest on."""
+"""The paper that a figure is drawn on: its size, its title, caption and tooltips."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from crossperf.report.figures.drawn import DPI, Drawn, Mark
+from crossperf.report.figures.drawn import DPI, Drawn, Tooltip
 from crossperf.report.figures.style import SMALL, TITLE, WIDTH, drawing
 
 if TYPE_CHECKING:
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
     from crossperf.report.figures import Plot
 
 #: Height of a line of text over its size, and the inches that a point has.
@@ -25,13 +25,13 @@ _LEADING, _POINT = 1.35, 1 / 72
 #: Inches around everything, and between title, drawing and caption.
 _MARGIN, _GAP = 0.12, 0.14
 
-#: A rectangle to rest a pointer on is so many inches wide and high at the least.
+#: Inches that a rectangle with a tooltip is wide and high at the least.
 _REACH = 0.12
 
 
 @dataclass(frozen=True, eq=False)
 class _Spot:
-    """A mark before the layout is settled: where it lies in the data of its axes."""
+    """A tooltip before the layout is settled: where it lies in the data of its axes."""
 
     axes: Axes
     x: tuple[float, float]
@@ -58,21 +58,21 @@ class Sheet(Figure):
         return self.add_subplot()
 
     def panels(self, height: float, columns: int, **options: Any) -> list[Axes]:
-        """Return axes side by side on a sheet whose drawing is so many inches high."""
+        """Return axes side by side on a sheet whose drawing has this height, in inches."""
         self.set_size_inches(WIDTH, height)
         return list(self.subplots(1, columns, squeeze=False, **options)[0])
 
     def point(self, axes: Axes, x: float, y: float, text: str) -> None:
-        """Let a pointer rest on a point of some axes, in their data's own numbers."""
+        """Add a tooltip to a point of some axes, in data coordinates."""
         self._spots.append(_Spot(axes, (x, x), (y, y), text))
 
     def points(self, axes: Axes, x_n: Iterable[float], y_n: Iterable[float], texts: Iterable[str]) -> None:
-        """Let a pointer rest on each of many points."""
+        """Add a tooltip to each of many points."""
         for x, y, text in zip(x_n, y_n, texts, strict=True):
             self.point(axes, float(x), float(y), text)
 
     def box(self, axes: Axes, x: tuple[float, float], y: tuple[float, float], text: str) -> None:
-        """Let a pointer rest on a rectangle of some axes, from and to in their data's own numbers."""
+        """Add a tooltip to a rectangle of some axes, from and to in data coordinates."""
         self._spots.append(_Spot(axes, x, y, text, _REACH))
 
     def width_of(self, text: str, size: float) -> float:
@@ -92,7 +92,7 @@ class Sheet(Figure):
             self._frame()
         self.draw_without_rendering()
         self.set_layout_engine("none")
-        return Drawn(self, self.caption, tuple(self._marks()), self.title, self.name)
+        return Drawn(self, self.caption, tuple(self._tooltips()), self.title, self.name)
 
     def _frame(self) -> None:
         """Grow the sheet by a title above the drawing and the caption below it."""
@@ -126,13 +126,13 @@ class Sheet(Figure):
                 return lines
             letters -= 3
 
-    def _marks(self) -> Iterable[Mark]:
+    def _tooltips(self) -> Iterable[Tooltip]:
         size = self.get_size_inches() * self.dpi
         for spot in self._spots:
             ends = spot.axes.transData.transform(np.transpose([spot.x, spot.y])) / size
             x, y = ends.mean(axis=0).tolist()
             width, height = np.maximum(np.abs(ends[1] - ends[0]), spot.least * self.dpi / size).tolist()
-            yield Mark(x, 1 - y, spot.text, width, height)
+            yield Tooltip(x, 1 - y, spot.text, width, height)
 
     def _repr_svg_(self) -> str:
         return Drawn(self, self.caption, title=self.title, name=self.name).as_bytes("svg").decode("utf-8")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 
 from crossperf.report.figures import cells
-from crossperf.report.figures.axes import cloud, named_rows, platform_key
+from crossperf.report.figures.axes import cloud, named_rows, platform_legend
 from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, INK, Look
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
@@ -19,14 +19,14 @@ from crossperf.report.figures.words import count, left_out, percent, plain
 
 if TYPE_CHECKING:
     from crossperf.evaluation.latent import LatentMap
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
 #: Cells drawn, in each of the three panels.
 _MOST = 1200
 #: Applications with a colour of their own; the rest stand back together. Classes take the colours after these.
 _APPS = 5
 _STANDS_BACK = Look(FAINT, ".")
-#: Best platforms that the key names.
+#: Best platforms that the legend names.
 _BEST = 6
 #: Counters drawn.
 _DRIVERS = 15
@@ -38,8 +38,8 @@ def space(sheet: Sheet, evaluation: Evaluation) -> None:
     drawn = cells.sample(len(latent), _MOST, evaluation.seed)
     xy_n2 = latent.xy_n2[drawn]
     workloads = [latent.workloads[w] for w in latent.workload_n[drawn]]
-    platforms = [evaluation.table["platforms"][p] for p in latent.source_n[drawn]]
-    fastest = [evaluation.table["platforms"][latent.fastest_w[w]] for w in latent.workload_n[drawn]]
+    platforms = [evaluation.table.platforms[p] for p in latent.source_n[drawn]]
+    fastest = [evaluation.table.platforms[latent.fastest_w[w]] for w in latent.workload_n[drawn]]
     colourings = (
         ("application", *_by_app([app for app, _ in workloads])),
         ("class profiled on", *_by_class(_classes(evaluation, platforms))),
@@ -57,10 +57,10 @@ def space(sheet: Sheet, evaluation: Evaluation) -> None:
         sheet.points(axes, xy_n2[:, 0], xy_n2[:, 1], texts)
     panels[0].set_xlabel(f"first direction ({percent(latent.explained[0])})", fontsize=10)
     panels[0].set_ylabel(f"second direction ({percent(latent.explained[1])})", fontsize=10)
-    sheet.title = f"Which runs does {plain(latent.model)} hold for alike?"
+    sheet.title = f"Which runs does {plain(latent.model)} take for similar?"
     sheet.caption = _caption(evaluation, latent, len(drawn))
-    if (found := len(set(fastest))) > _BEST:
-        sheet.caption += f" The last key names the {_BEST} of {found} platforms that are fastest most often."
+    if (count_fastest := len(set(fastest))) > _BEST:
+        sheet.caption += f" The last legend names the {_BEST} of {count_fastest} platforms that are fastest most often."
 
 
 def _latent(evaluation: Evaluation) -> LatentMap:
@@ -71,8 +71,8 @@ def _latent(evaluation: Evaluation) -> LatentMap:
 
 
 def _classes(evaluation: Evaluation, platforms: Sequence[str]) -> list[str]:
-    info = evaluation.table.get("info") or {}
-    known = {one["name"]: one["class"] or "unknown" for one in info.get("platforms", [])}
+    info = evaluation.table.info
+    known = {own.name: own.platform_class or "unknown" for own in info.platforms} if info else {}
     return [known.get(name, "unknown") for name in platforms]
 
 
@@ -81,8 +81,8 @@ def _by_app(app_n: Sequence[str]) -> tuple[list[Look], dict[str, Look]]:
     often = [app for app, _ in Counter(app_n).most_common(_APPS)]
     named = {app: Look(GROUP_COLOURS[i], "o") for i, app in enumerate(sorted(often))}
     rest = len(set(app_n)) - len(often)
-    key = named | ({f"{rest} others": _STANDS_BACK} if rest else {})
-    return [named.get(app, _STANDS_BACK) for app in app_n], key
+    legend = named | ({f"{rest} others": _STANDS_BACK} if rest else {})
+    return [named.get(app, _STANDS_BACK) for app in app_n], legend
 
 
 def _by_class(class_n: Sequence[str]) -> tuple[list[Look], dict[str, Look]]:
@@ -103,15 +103,15 @@ def _panel(
     axes.set_title(f"by {title}", fontsize=11, color=INK, loc="left")
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set(visible=True, alpha=0.4)
-    platform_key(sheet, axes, named, room=1.7, loc="upper left", bbox_to_anchor=(-0.06, -0.11), borderaxespad=0.2)
+    platform_legend(sheet, axes, named, room=1.7, loc="upper left", bbox_to_anchor=(-0.06, -0.11), borderaxespad=0.2)
 
 
 def _caption(evaluation: Evaluation, latent: LatentMap, drawn: int) -> str:
     fold = " of the first fold" if cells.folds_scored(evaluation) > 1 else ""
     shown = "" if drawn == latent.cells else f" A random {drawn:,} are drawn."
     return (
-        f"{count(latent.cells, 'cell')}: workloads, each as profiled on one platform; two that lie together look alike "
-        f"to the model.{shown} The two directions are those in which its latent space{fold} varies most: "
+        f"{count(latent.cells, 'cell')}: workloads, each as profiled on one platform; two that lie together look "
+        f"similar to the model.{shown} The two directions are those in which its latent space{fold} varies most: "
         f"{percent(sum(latent.explained))} of the variance."
     )
 
@@ -121,23 +121,23 @@ def drivers(sheet: Sheet, evaluation: Evaluation) -> None:
     latent = _latent(evaluation)
     shown = latent.drivers[:_DRIVERS]
     if not shown:
-        raise NothingToDraw("No counter of this table varies enough to say where a run lies on the map.")
+        raise NothingToDraw("No counter of this table varies enough to correlate with the map.")
     first, second = sheet.panels(0.95 + 0.27 * len(shown), 2, sharey=True)
     for axes, values, name, share in (
-        (first, [one.x for one in shown], "first direction", latent.explained[0]),
-        (second, [one.y for one in shown], "second direction", latent.explained[1]),
+        (first, [driver.x for driver in shown], "first direction", latent.explained[0]),
+        (second, [driver.y for driver in shown], "second direction", latent.explained[1]),
     ):
         axes.barh(range(len(shown)), values, height=0.62, color=INK, linewidth=0)
         axes.axvline(0, color=FAINT, linewidth=1.2)
         axes.set(xlim=(-1, 1), xticks=[-1, -0.5, 0, 0.5, 1], xlabel="rank correlation")
         axes.set_title(f"{name} ({percent(share)})", fontsize=11, color=INK)
         axes.grid(True, axis="x")
-        for row, (one, value) in enumerate(zip(shown, values, strict=True)):
-            sheet.box(axes, (-1, 1), (row - 0.5, row + 0.5), f"{plain(one.counter)}, {name}: {value:+.2f}")
+        for row, (driver, value) in enumerate(zip(shown, values, strict=True)):
+            sheet.box(axes, (-1, 1), (row - 0.5, row + 0.5), f"{plain(driver.counter)}, {name}: {value:+.2f}")
     for axes in (second, first):  # the rows are shared, so the names set last stand before the first panel
-        named_rows(sheet, axes, [one.counter for one in shown], room=2.4)
+        named_rows(sheet, axes, [driver.counter for driver in shown], room=2.4)
     sheet.caption = (
         f"Spearman's rank correlation of each counter with the map of {plain(latent.model)} over "
-        f"{count(len(latent), 'cell')}: near 1 or -1 the counter says where a run lies, near 0 it says nothing. "
-        f"The strongest first.{left_out(len(latent.drivers) - len(shown), 'counter', 'that say less')}"
+        f"{count(len(latent), 'cell')}: near 1 or -1 the counter determines where a run lies, near 0 it does not. "
+        f"The strongest first.{left_out(len(latent.drivers) - len(shown), 'counter', 'with weaker correlations')}"
     )

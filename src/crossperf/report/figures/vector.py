@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from crossperf.errors import CrossperfError, did_you_mean, some_of
 from crossperf.report.figures import cells
-from crossperf.report.figures.axes import key, mark_one, named_rows, ratio_axis
+from crossperf.report.figures.axes import legend, line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import INK, Look, lines_of
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, plain, times
 
 if TYPE_CHECKING:
     from crossperf.evaluation.heldout import HeldOut
-    from crossperf.evaluation.run import Evaluation
+    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _MOST_MODELS, _FEW_MODELS, _MANY_PLATFORMS = 4, 2, 12
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """The quartiles of an application's relative times on each platform: measured, and as each model said them.
+    """The quartiles of an application's relative times on each platform: measured, and predicted by each model.
 
     They are over its inputs and over its cells, NaN where none of them ran.
     """
@@ -41,19 +41,19 @@ class Vector:
     inputs: int
     cells: int
     measured_3p: Floats
-    said_3p: dict[str, Floats]
+    predicted_3p: dict[str, Floats]
 
     @property
     def every(self) -> Floats:
-        """All quartiles that there are."""
-        values = np.concatenate([self.measured_3p.ravel(), *(one_3p.ravel() for one_3p in self.said_3p.values())])
+        """All quartiles that are known."""
+        values = np.concatenate([self.measured_3p.ravel(), *(own.ravel() for own in self.predicted_3p.values())])
         return np.asarray(values[~np.isnan(values)])
 
 
 def vector(
     sheet: Sheet, evaluation: Evaluation, *, app: str | None = None, among: Sequence[Vector] | None = None
 ) -> None:
-    """Draw the relative times of an application: measured, and below it what each model said.
+    """Draw the relative times of an application: measured, and below it as each model predicts them.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def vector(
     held = cells.held_out(evaluation)
     app = _chosen(held, app)
     sheet.title = question(fitted(sheet, app, 2.6, 14))
-    one = vectors(evaluation, [app])[0]
-    _draw(sheet, evaluation, one, among or [one])
-    sheet.caption = caption(evaluation, one)
+    shown = vectors(evaluation, [app])[0]
+    _draw(sheet, evaluation, shown, among or [shown])
+    sheet.caption = caption(evaluation, shown)
 
 
 def question(app: str) -> str:
@@ -81,29 +81,29 @@ def vectors(evaluation: Evaluation, apps: Sequence[str]) -> list[Vector]:
     log_time_wp = held.log_time_wp
     measured_wp = np.exp(log_time_wp - np.nanmin(log_time_wp, axis=1, keepdims=True))
     most = _MOST_MODELS if len(held.platforms) <= _MANY_PLATFORMS else _FEW_MODELS
-    first = list(held.said.items())[:most]
-    said = {name: np.exp(cells.to_fastest(held, one)[1]) for name, one in first}
+    first = list(held.predictions.items())[:most]
+    predicted = {name: np.exp(cells.to_fastest(held, own)[1]) for name, own in first}
     app_n, number = held.app_n, {app: i for i, app in enumerate(held.apps)}
-    found = []
+    made = []
     for app in apps:
         rows_n = np.flatnonzero(app_n == number[app])
-        there_w = np.unique(held.workload_n[rows_n])
-        said_3p = {name: _quartiles(relative_np[rows_n]) for name, relative_np in said.items()}
-        found.append(Vector(app, len(there_w), len(rows_n), _quartiles(measured_wp[there_w]), said_3p))
-    return found
+        own_w = np.unique(held.workload_n[rows_n])
+        predicted_3p = {name: _quartiles(relative_np[rows_n]) for name, relative_np in predicted.items()}
+        made.append(Vector(app, len(own_w), len(rows_n), _quartiles(measured_wp[own_w]), predicted_3p))
+    return made
 
 
 def fastest_first(among: Sequence[Vector]) -> NDArray[np.int64]:
     """Return the platforms that any of these applications ran on, the fastest in the median first."""
-    median_ap = np.array([one.measured_3p[1] for one in among])
-    there_p = np.flatnonzero(~np.isnan(median_ap).all(axis=0))
-    return np.asarray(there_p[np.argsort(np.nanmedian(median_ap[:, there_p], axis=0), kind="stable")])
+    median_ap = np.array([vector.measured_3p[1] for vector in among])
+    known_p = np.flatnonzero(~np.isnan(median_ap).all(axis=0))
+    return np.asarray(known_p[np.argsort(np.nanmedian(median_ap[:, known_p], axis=0), kind="stable")])
 
 
 def _quartiles(relative_np: Floats) -> Floats:
     quartiles_3p = np.full((3, relative_np.shape[1]), np.nan)
-    there_p = ~np.isnan(relative_np).all(axis=0)
-    quartiles_3p[:, there_p] = np.nanquantile(relative_np[:, there_p], [0.25, 0.5, 0.75], axis=0)
+    known_p = ~np.isnan(relative_np).all(axis=0)
+    quartiles_3p[:, known_p] = np.nanquantile(relative_np[:, known_p], [0.25, 0.5, 0.75], axis=0)
     return quartiles_3p
 
 
@@ -120,33 +120,34 @@ def _chosen(held: HeldOut, app: str | None) -> str:
     return app
 
 
-def _draw(sheet: Sheet, evaluation: Evaluation, one: Vector, among: Sequence[Vector]) -> None:
+def _draw(sheet: Sheet, evaluation: Evaluation, shown: Vector, among: Sequence[Vector]) -> None:
     """Draw a row for each platform: the measurement on top, the models below it, one under another."""
     order_p = fastest_first(among)
     platforms = [cells.held_out(evaluation).platforms[p] for p in order_p]
-    rows = 1 + len(one.said_3p)
+    rows = 1 + len(shown.predicted_3p)
     line = 0.19 if len(platforms) <= 8 else 0.135
     axes = sheet.panel(1.2 + len(platforms) * (line * rows + 0.14))
     named_rows(sheet, axes, platforms)
     ratio_axis(axes.xaxis, np.concatenate([other.every for other in among]), "time relative to the fastest platform")
     step = line / (line * rows + 0.14)
-    looks, styles = cells.looks(evaluation), lines_of(list(evaluation.held_out.said))  # type: ignore[union-attr]
+    looks, styles = cells.looks(evaluation), lines_of(list(evaluation.held_out.predictions))  # type: ignore[union-attr]
     for row, (p, name) in enumerate(zip(order_p, platforms, strict=True)):
         look, top = looks[name], row - step * (rows - 1) / 2
-        _one(sheet, axes, one.measured_3p[:, p], (top, f"{row}-0"), look, f"{plain(name)}, measured", filled=True)
-        for place, (model, said_3p) in enumerate(one.said_3p.items(), start=1):
+        _series(sheet, axes, shown.measured_3p[:, p], (top, f"{row}-0"), look, f"{plain(name)}, measured", filled=True)
+        for place, (model, own_3p) in enumerate(shown.predicted_3p.items(), start=1):
             where, shape = (top + place * step, f"{row}-{place}"), replace(look, shape=styles[model].shape)
-            _one(sheet, axes, said_3p[:, p], where, shape, f"{plain(name)}, predicted by {plain(model)}", filled=False)
+            whose = f"{plain(name)}, predicted by {plain(model)}"
+            _series(sheet, axes, own_3p[:, p], where, shape, whose, filled=False)
         if row:
             axes.axhline(row - 0.5, color=INK, linewidth=0.5, alpha=0.2)
-    mark_one(axes)
-    _key(sheet, axes, {model: styles[model].shape for model in one.said_3p})
+    line_at_1x(axes)
+    _legend(sheet, axes, {model: styles[model].shape for model in shown.predicted_3p})
 
 
-def _one(
+def _series(
     sheet: Sheet, axes: Axes, quartiles_3: Floats, where: tuple[float, str], look: Look, name: str, *, filled: bool
 ) -> None:
-    """Draw median and middle half of some ratios, and let a pointer rest on them.
+    """Draw median and middle half of some ratios, with a tooltip.
 
     Where there are none, both are drawn unseen at 1x: a page that moves the marks finds them by their names.
 
@@ -156,38 +157,38 @@ def _one(
         The height of the marks, and how they are called inside an SVG: ``line-`` and ``dot-`` go before.
     """
     height, gid = where
-    there = not np.isnan(quartiles_3).any()
+    known = not np.isnan(quartiles_3).any()
     first, middle, third = (float(value) for value in np.nan_to_num(quartiles_3, nan=1.0))
     (line,) = axes.plot([first, third], [height] * 2, color=look.colour, linewidth=3.5 if filled else 1.2)
-    line.set(gid=f"line-{gid}", solid_capstyle="butt", alpha=None if there else 0.0)
+    line.set(gid=f"line-{gid}", solid_capstyle="butt", alpha=None if known else 0.0)
     (dot,) = axes.plot([middle], [height], marker=look.shape, markersize=8 if filled else 6, color=look.colour)
-    dot.set(gid=f"dot-{gid}", linestyle="none", markeredgewidth=1.4, alpha=None if there else 0.0)
+    dot.set(gid=f"dot-{gid}", linestyle="none", markeredgewidth=1.4, alpha=None if known else 0.0)
     if not filled:
         dot.set_markerfacecolor("none")
-    if there:
+    if known:
         words = f"{name}: median {times(middle)}, middle half {times(first)} to {times(third)}"
         sheet.box(axes, (first, third), (height - 0.08, height + 0.08), words)
 
 
-def _key(sheet: Sheet, axes: Axes, shapes: dict[str, str]) -> None:
+def _legend(sheet: Sheet, axes: Axes, shapes: dict[str, str]) -> None:
     handles = [Line2D([], [], color=INK, marker="o", markersize=8, linewidth=3.5)]
     for shape in shapes.values():
         handles.append(Line2D([], [], color=INK, marker=shape, markersize=6, linewidth=1.2, markeredgewidth=1.4))
         handles[-1].set_markerfacecolor("none")
     labels = ["measured", *fitted_apart(sheet, shapes, 1.4, 10)]
-    key(axes, labels, handles, bbox_to_anchor=(1.0, 1.0), handletextpad=0.7)
+    legend(axes, labels, handles, bbox_to_anchor=(1.0, 1.0), handletextpad=0.7)
 
 
-def caption(evaluation: Evaluation, one: Vector) -> str:
+def caption(evaluation: Evaluation, shown: Vector) -> str:
     """Return what the figure of an application shows, with its counts."""
-    models_left = len(cells.held_out(evaluation).said) - len(one.said_3p)
+    models_left = len(cells.held_out(evaluation).predictions) - len(shown.predicted_3p)
     left = left_out(models_left, "further model")
-    said = (
-        f", predicted from {count(one.cells, 'cell')}, one for each platform that an input was profiled on"
-        if one.said_3p
+    predicted = (
+        f", predicted from {count(shown.cells, 'cell')}, one for each platform that an input was profiled on"
+        if shown.predicted_3p
         else ""
     )
     return (
-        f"{plain(one.app)}: {cells.those(evaluation, one.inputs, 'input')}{said}. The mark is the median, the line the "
-        f"middle half.{left}"
+        f"{plain(shown.app)}: {cells.those(evaluation, shown.inputs, 'input')}{predicted}. The mark is the median, the "
+        f"line the middle half.{left}"
     )

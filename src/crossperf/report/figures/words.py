@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crossperf.report.figures.sheet import Sheet
+    from crossperf.runs.summary import Spread
 
 
 def times(factor: float) -> str:
@@ -54,8 +55,14 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def how_often(repeats: Spread) -> str:
+    """Return how often cells were measured: ``3 times``, or ``1 to 3 times``."""
+    least, most = repeats.min or 0, repeats.max or 0
+    return count(most, "time") if least == most else f"{least} to {most} times"
+
+
 def left_out(number: int, noun: str, which: str = "") -> str:
-    """Return a sentence that says how many things a figure leaves out; empty where it shows all.
+    """Return a sentence on how many things a figure leaves out; empty where it shows all.
 
     >>> left_out(1, "application", "with smaller errors"), left_out(0, "model")
     (' 1 application with smaller errors left out.', '')
@@ -74,7 +81,7 @@ def plain(name: str) -> str:
 
 
 def fitted(sheet: Sheet, name: str, room: float, size: float) -> str:
-    """Return a name that runs no wider than so many inches: its middle gives way to an ellipsis."""
+    """Return a name that runs no wider than the room in inches: its middle gives way to an ellipsis."""
     name = plain(name)
     kept = len(name)
     while kept > 3 and sheet.width_of(_shortened(name, kept), size) > room:
@@ -83,7 +90,7 @@ def fitted(sheet: Sheet, name: str, room: float, size: float) -> str:
 
 
 def fitted_apart(sheet: Sheet, names: Iterable[str], room: float, size: float) -> list[str]:
-    """Return names that fit and can be told apart: what all have in common goes first where it must."""
+    """Return names that fit and stay distinct: what all have in common goes first where it must."""
     whole = [plain(name) for name in names]
     labels = [fitted(sheet, name, room, size) for name in whole]
     for own in (_without_common(whole, tail=False), _without_common(whole, tail=True)):
@@ -101,8 +108,8 @@ def _without_common(names: list[str], *, tail: bool) -> list[str]:
     >>> _without_common(["node-10-fast", "node-20-fast"], tail=True)
     ['…10…', '…20…']
     """
-    head = _alike(names)
-    end = _alike([name[head:][::-1] for name in names]) if tail else 0
+    head = _common_letters(names)
+    end = _common_letters([name[head:][::-1] for name in names]) if tail else 0
     while head and any(name[head - 1].isdigit() for name in names):  # a number stays whole
         head -= 1
     while end and any(name[len(name) - end].isdigit() for name in names):
@@ -110,14 +117,14 @@ def _without_common(names: list[str], *, tail: bool) -> list[str]:
     return [f"{'…' * (head > 0)}{name[head : len(name) - end]}{'…' * (end > 0)}" for name in names]
 
 
-def _alike(names: list[str]) -> int:
+def _common_letters(names: list[str]) -> int:
     """Return how many letters at the head all names share."""
     differ = (i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1)
     return next(differ, min(map(len, names), default=0))
 
 
 def _shortened(name: str, kept: int) -> str:
-    """Return a name with so many of its letters, those at both ends.
+    """Return a name with some of its letters, those at both ends.
 
     >>> _shortened("abcdefgh", 4), _shortened("abc", 3)
     ('ab…gh', 'abc')

@@ -4,27 +4,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from crossperf.evaluation.heldout import Said
-from crossperf.evaluation.run import Evaluation
+from crossperf.evaluation.heldout import HeldOutPredictions
+from crossperf.evaluation.result import Evaluation
 from crossperf.records import LOOKS, looks
 from crossperf.report.figures import FIGURES
-from crossperf.report.figures.trust import _BORDERS
+from crossperf.report.figures.calibration import _BORDERS
 from tests.report.figures.evaluations import by_hand, of
 
 NAN = float("nan")
 
 
 def sure() -> Evaluation:
-    """Four workloads on two platforms, p1 twice as slow; said 2, 4, 8 and 2, more and more odd."""
+    """Four workloads on two platforms, p1 twice as slow; predicted 2, 4, 8 and 2, more and more odd."""
     evaluation = by_hand([[1.0, 2.0]] * 4, {"m": [[1.0, 2.0], [1.0, 4.0], [1.0, 8.0], [1.0, 2.0]]})
     held = evaluation.held_out
     assert held is not None
-    said = replace(
-        held.said["m"],
+    own = replace(
+        held.predictions["m"],
         level_needed_np=np.array([[NAN, 0.5], [NAN, 0.9], [NAN, 0.2], [NAN, np.inf]]),
-        odd_n=np.array([0.5, 0.9, 1.5, 3.0]),
+        oddness_n=np.array([0.5, 0.9, 1.5, 3.0]),
     )
-    return of(replace(held, said={"m": said, "plain": Said(said.predicted_np)}))
+    return of(replace(held, predictions={"m": own, "plain": HeldOutPredictions(own.predicted_np)}))
 
 
 def test_the_share_held_is_that_worked_out_by_hand() -> None:
@@ -32,26 +32,28 @@ def test_the_share_held_is_that_worked_out_by_hand() -> None:
     levels, share_l = drawn.figure.axes[0].lines[1].get_data()
     held = dict(zip(np.round(levels, 2), share_l, strict=True))
     assert (held[0.2], held[0.45], held[0.5], held[0.85], held[0.9], held[0.99]) == (0.25, 0.25, 0.5, 0.5, 0.75, 0.75)
-    assert min(levels) == 0.2  # below the narrowest range that was needed nothing can be told
-    assert drawn.caption.startswith("4 ranges, one for every platform but the one profiled on, of 4 held-out cells (")
-    assert "ranges of 80% held 50.0% (m) of the measured times" in drawn.caption
+    assert min(levels) == 0.2  # below the narrowest interval that was needed nothing is known
+    assert drawn.caption.startswith(
+        "4 intervals, one for every platform but the one profiled on, of 4 held-out cells ("
+    )
+    assert "intervals of 80% cover 50.0% (m) of the measured times" in drawn.caption
 
 
-def test_only_models_with_ranges_have_a_curve() -> None:
+def test_only_models_with_intervals_have_a_curve() -> None:
     legend = FIGURES["reliability"](sure()).figure.axes[0].get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["m"]
 
 
 def test_each_word_has_its_share_and_typical_factor() -> None:
     texts = [text.get_text() for text in FIGURES["familiarity"](sure()).figure.axes[0].texts]
-    # Over both platforms: factors 1, 1, 1, 2 of the familiar, 1 and 4 of the unusual, none of the unknown.
-    assert texts == ["familiar\n50%, 1.19x", "unusual\n25%, 2.00x", "unknown\n25%, 1.00x"]
+    # On p1, which was not profiled: factors 1 and 2 of the familiar, 4 of the unusual, 1 of the unknown.
+    assert texts == ["familiar\n50%, 1.41x", "unusual\n25%, 4.00x", "unknown\n25%, 1.00x"]
 
 
 def test_points_are_oddness_against_the_factor_of_the_cell() -> None:
     axes = FIGURES["familiarity"](sure()).figure.axes[0]
     points = sorted(tuple(np.round(point, 6)) for part in axes.collections for point in part.get_offsets())
-    np.testing.assert_allclose(points, [(0.5, 1.0), (0.9, 2**0.5), (1.5, 2.0), (3.0, 1.0)], rtol=1e-5)
+    np.testing.assert_allclose(points, [(0.5, 1.0), (0.9, 2.0), (1.5, 4.0), (3.0, 1.0)], rtol=1e-5)
 
 
 def test_the_borders_are_where_the_word_changes() -> None:

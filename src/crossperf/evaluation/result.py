@@ -1,0 +1,145 @@
+"""The result of an evaluation: scores, held-out predictions, and what to know before believing them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossperf import display, plain
+from crossperf.dataset.cells import SPLITS
+from crossperf.dataset.facts import TableFacts
+from crossperf.errors import CrossperfError
+from crossperf.evaluation import format2
+from crossperf.evaluation.baselines import ConstantAnswer
+from crossperf.evaluation.heldout import HeldOut
+from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.scores import Scoreboard
+from crossperf.files import write_json
+
+if TYPE_CHECKING:
+    from crossperf.report.figures import Plots
+
+FORMAT = 3
+#: The parts of an evaluation that grow with the table.
+_LONG: dict[str, Any] = {"held_out": HeldOut, "latent": LatentMap}
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """What each model scored, what it predicted for every held-out cell, and the caveats.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf import dataset
+    >>> from crossperf.evaluation import evaluate
+    >>> result = evaluate(dataset.build(toy.make_runs(apps=3, inputs=2)), ["median"], n_folds=2)
+    >>> result.scores.to_frame()["model"].to_list()
+    ['median', 'noise ceiling']
+    """
+
+    table: TableFacts
+    split: str
+    folds: int
+    seed: int
+    scores: Scoreboard
+    constant: ConstantAnswer
+    caveats: tuple[str, ...] = ()
+    scored_folds: int | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    #: ``None`` where an evaluation was written without its cells.
+    held_out: HeldOut | None = field(default=None, compare=False)
+    #: The latent space of the first model that has one, as fitted in the first fold.
+    latent: LatentMap | None = field(default=None, compare=False)
+
+    @property
+    def about(self) -> str:
+        """What was evaluated, in a sentence: split, folds, seed and table."""
+        facts, apps = self.table, "app" if self.table.apps == 1 else "apps"
+        how = f"split {self.split}, {self.folds_in_words}, seed {self.seed}" if self.is_split else "a trained model"
+        return (
+            f"{how}: {facts.workloads:,} workloads of {facts.apps:,} {apps} on {len(facts.platforms)} platforms "
+            f"({facts.path}, {facts.runs:,} runs, fingerprint {facts.fingerprint})"
+        )
+
+    @property
+    def is_split(self) -> bool:
+        """Whether models were fitted fold by fold; otherwise a trained model was scored."""
+        return self.split in SPLITS
+
+    @property
+    def folds_in_words(self) -> str:
+        """How many folds were scored, of how many."""
+        scored = self.scored_folds or self.folds
+        return f"{self.folds} folds" if scored == self.folds else f"{scored} of {self.folds} folds"
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of this evaluation, by name: ``evaluation.plot.order()`` is a matplotlib figure."""
+        from crossperf.report.figures import Plots
+
+        return Plots(self)
+
+    def to_frame(self) -> Any:
+        """Return the scores as a data frame: pandas if installed, else Polars."""
+        return self.scores.to_frame()
+
+    def to_json(self, *, cells: bool = True) -> dict[str, Any]:
+        """Return the evaluation as JSON's own types, with or without the predictions of each cell."""
+        facts = {name: plain.to_json(getattr(self, name)) for name in self.__dataclass_fields__ if name not in _LONG}
+        long = {name: part.to_json() for name in _LONG if (part := getattr(self, name)) is not None and cells}
+        return {"format": FORMAT, **facts, **long}
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any], where: str = "the evaluation") -> Evaluation:
+        """Return the evaluation that `to_json` wrote, or that of format 2."""
+        number = facts.get("format") if isinstance(facts, Mapping) else None
+        if number is None:
+            raise CrossperfError(f"{where}: found no evaluation, expected what 'crossperf evaluate --json' writes.")
+        if number not in (2, FORMAT):
+            raise CrossperfError(
+                f"{where}: found an evaluation of format {number!r}, expected {FORMAT} or 2. "
+                "A newer crossperf may read it; otherwise evaluate again with this one.",
+                found=number,
+                expected=FORMAT,
+            )
+        try:
+            facts = format2.as_format_3(facts) if number == 2 else facts
+            short = {name: value for name, value in facts.items() if name not in _LONG}
+            long = {name: kind.from_json(facts[name]) for name, kind in _LONG.items() if facts.get(name) is not None}
+            return replace(plain.from_json(cls, short), **long)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise CrossperfError(
+                f"{where}: the evaluation does not read ({type(error).__name__}: {error}), expected what 'crossperf "
+                "evaluate --json' wrote. Evaluate again."
+            ) from error
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the evaluation as JSON; the file appears whole or not at all."""
+        write_json(path, self.to_json(), on_one_line=tuple(_LONG))
+
+    def __repr__(self) -> str:
+        more = [f"{len(self.caveats)} caveats"] if self.caveats else []
+        return "\n".join([self.about, repr(self.scores), *more])
+
+    def _repr_html_(self) -> str:
+        caveats = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.caveats)
+        return f"<p>{escape(self.about)}</p>{display.to_html(self.scores.view())}<ul>{caveats}</ul>"
+
+
+def read_evaluation(path: str | os.PathLike[str]) -> Evaluation:
+    """Return the evaluation of a file that `Evaluation.write` wrote, now or in format 2."""
+    source = Path(path)
+    try:
+        facts = json.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CrossperfError(
+            f"{source}: cannot be read ({error.strerror}), expected an evaluation. "
+            "'crossperf evaluate --json' makes one."
+        ) from error
+    except ValueError as error:
+        raise CrossperfError(f"{source}: is not JSON ({error}), expected an evaluation. Evaluate again.") from error
+    return Evaluation.from_json(facts, str(source))

@@ -1,0 +1,173 @@
+"""Whether a model is calibrated: the coverage of its intervals, and its error where runs look unfamiliar."""
+
+# N cells, P platforms, B bins
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from crossperf.evaluation import metrics
+from crossperf.evaluation.heldout import LEVEL
+from crossperf.records import LOOKS, ORDINARY, UNKNOWN_BEYOND, looks
+from crossperf.report.figures import cells
+from crossperf.report.figures.axes import (
+    cloud,
+    height_of_legend,
+    line_at_1x,
+    log_axis,
+    model_legend,
+    platform_legend,
+    ratio_axis,
+    unit_square,
+)
+from crossperf.report.figures.colours import FAINT, INK, lines_of
+from crossperf.report.figures.drawn import NothingToDraw
+from crossperf.report.figures.errors import MOST_POINTS
+from crossperf.report.figures.sheet import Sheet
+from crossperf.report.figures.words import count, fitted, percent, plain, times
+
+if TYPE_CHECKING:
+    from crossperf.evaluation.heldout import HeldOutPredictions
+    from crossperf.evaluation.result import Evaluation
+
+Floats = NDArray[np.float64]
+
+#: The levels asked of the intervals.
+_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
+#: Where the word for a run changes, and how far the axis reaches at least, so that each word has room.
+_BORDERS, _REACH = (ORDINARY, UNKNOWN_BEYOND), (0.25, 4.5)
+#: Cells of a point on the line of typical factors, and the most such points.
+_BIN, _MOST_BINS = 30, 12
+
+
+def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
+    """Draw the coverage of the intervals of each model against their nominal level (a reliability diagram)."""
+    held = cells.held_out(evaluation)
+    cells.predictions_of(evaluation)
+    levels_np = {name: own.level_needed_np for name, own in held.predictions.items()}
+    needed = {name: level_np[~np.isnan(level_np)] for name, level_np in levels_np.items() if level_np is not None}
+    lines = {name: line for name, line in lines_of(list(held.predictions)).items() if len(needed.get(name, ()))}
+    if not lines:
+        raise NothingToDraw("No model here gives intervals. 'crossperf', the default model, does.")
+    axes = sheet.panel(4.3)
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
+    at_level = {}
+    for name, line in lines.items():
+        levels = _levels(needed[name])
+        share_l, at_level[name] = held.predictions[name].coverage(levels), held.predictions[name].coverage([LEVEL])[0]
+        axes.plot(levels, share_l, color=INK, linewidth=line.width, linestyle=line.style, clip_on=False)
+        axes.plot(LEVEL, at_level[name], color=INK, marker=line.shape, markersize=8, clip_on=False)
+        whose = f"{plain(name)}: intervals of"
+        texts = [f"{whose} {level:.0%} cover {percent(share)}" for level, share in zip(levels, share_l, strict=True)]
+        sheet.points(axes, levels, share_l, texts)
+    unit_square(axes, "nominal level of the intervals", "coverage: share of times inside")
+    axes.annotate("calibrated", (0.2, 0.2), (6, -3), textcoords="offset points", va="top", fontsize=10)
+    axes.annotate("too narrow", (0.97, 0.04), ha="right", va="bottom", fontsize=10, style="italic")
+    axes.annotate("too wide", (0.03, 0.96), ha="left", va="top", fontsize=10, style="italic")
+    model_legend(sheet, axes, lines, {})
+    intervals = max(len(needed[name]) for name in lines)
+    words = ", ".join(f"{share:.1%} ({plain(name)})" for name, share in at_level.items())
+    sheet.caption = (
+        f"{count(intervals, 'interval')}, one for every platform but the one profiled on, of "
+        f"{cells.those(evaluation, len(held), 'cell')}. The mark: intervals of {LEVEL:.0%} cover {words} of the "
+        "measured times."
+    )
+
+
+def _levels(needed: Floats) -> list[float]:
+    """Return the levels to draw, from that of the model's narrowest interval on: those below have the same."""
+    narrowest = min(needed[needed > 0], default=0.0)
+    return [level for level in _LEVELS if level >= narrowest or narrowest > _LEVELS[len(_LEVELS) // 2]]
+
+
+def familiarity(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) -> None:
+    """Draw the error of each cell against how odd its run looked, with the borders between the words."""
+    held = cells.held_out(evaluation)
+    name, predictions = _with_oddness(evaluation, model)
+    truth_np, predicted_np = cells.to_source(held, predictions)
+    rows_n = np.flatnonzero(~np.isnan(truth_np).all(axis=1))
+    oddness_n = np.maximum(np.asarray(predictions.oddness_n)[rows_n], 1e-3)
+    error_n = np.nanmean(np.abs(predicted_np - truth_np)[rows_n], axis=1)
+    drawn = cells.sample(len(rows_n), MOST_POINTS, evaluation.seed)
+    axes = sheet.panel(max(4.4, height_of_legend(len(held.platforms) + 1)))
+    ratio_axis(axes.yaxis, np.exp(error_n), "typical factor of a cell", most=6)
+    line_at_1x(axes, upright=False)
+    _odd_axis(axes, oddness_n)
+    styles = cells.looks(evaluation)
+    sources = [held.platforms[p] for p in held.source_n[rows_n[drawn]]]
+    cloud(axes, oddness_n[drawn], np.exp(error_n[drawn]), [styles[source] for source in sources], evaluation.seed)
+    middle_b, factor_b = _binned(oddness_n, error_n)
+    if len(middle_b) > 1:
+        axes.plot(middle_b, factor_b, color=INK, linewidth=2.4, marker="o", markersize=5, zorder=4)
+    for n, source in zip(drawn, sources, strict=True):
+        workload, odd, factor = (
+            held.workloads[held.workload_n[rows_n[n]]],
+            float(oddness_n[n]),
+            float(np.exp(error_n[n])),
+        )
+        profiled = f"{cells.workload_name(workload)}, profiled on {plain(source)}"
+        sheet.point(axes, odd, factor, f"{profiled}: {looks(odd)} ({odd:.2f}), off by {times(factor)}")
+    _words(axes, predictions, truth_np, predicted_np)
+    platform_legend(
+        sheet, axes, {platform: styles[platform] for platform in held.platforms}, title="profiled on", alignment="left"
+    )
+    sheet.title = f"Is {fitted(sheet, name, 2.4, 14)} further off where a run looks odd?"
+    shown = "" if len(drawn) == len(rows_n) else f"; a random {len(drawn):,} are drawn"
+    bins = " The line joins typical factors of equal shares of the cells." if len(middle_b) > 1 else ""
+    sheet.caption = (
+        f"{cells.those(evaluation, len(rows_n), 'cell')}{shown}.{bins} Above: the word that the model gives, the share "
+        "of the cells that got it, and the typical factor of those."
+    )
+
+
+def _with_oddness(evaluation: Evaluation, model: str | None) -> tuple[str, HeldOutPredictions]:
+    """Return the predictions of a model that tells how familiar a run looks: the first of those, unless named."""
+    by_model = cells.held_out(evaluation).predictions
+    first = next((name for name, own in by_model.items() if own.oddness_n is not None), None)
+    name, predictions = cells.predictions_of(evaluation, model or first)
+    if predictions.oddness_n is None:
+        raise NothingToDraw(
+            f"{plain(name)} does not tell how familiar a run looks. 'crossperf', the default model, does."
+        )
+    return name, predictions
+
+
+def _odd_axis(axes: Axes, oddness_n: Floats) -> None:
+    low, high = min(float(oddness_n.min()) / 1.1, _REACH[0]), max(float(oddness_n.max()) * 1.1, _REACH[1])
+    log_axis(axes.xaxis, low, high)
+    axes.set_xlabel("how odd the run looks (up to 1 is ordinary)")
+
+
+def _binned(oddness_n: Floats, error_n: Floats) -> tuple[Floats, Floats]:
+    """Return the median oddness and the typical factor of equal shares of the cells, the ordinary ones first."""
+    bins = min(len(oddness_n) // _BIN, _MOST_BINS)
+    if bins < 2:
+        return np.empty(0), np.empty(0)
+    parts = np.array_split(np.argsort(oddness_n, kind="stable"), bins)
+    middle_b = np.array([np.median(oddness_n[part]) for part in parts])
+    return middle_b, np.exp([error_n[part].mean() for part in parts])
+
+
+def _words(axes: Axes, predictions: HeldOutPredictions, truth_np: Floats, predicted_np: Floats) -> None:
+    """Draw where the word for a run changes, and above each part its word, share and typical factor."""
+    low, high = axes.get_xlim()
+    edges = (low, *_BORDERS, high)
+    words_n = np.array(predictions.words)
+    for word, left, right in zip(LOOKS, edges, edges[1:], strict=False):
+        own_n = words_n == word
+        factor = metrics.typical_factor(truth_np[own_n], predicted_np[own_n])
+        axes.text(
+            float(np.sqrt(left * right)),
+            1.02,
+            f"{word}\n{percent(float(own_n.mean()))}, {'-' if factor is None else times(factor)}",
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize=10,
+        )
+    for border in _BORDERS:
+        axes.axvline(border, color=FAINT, linewidth=1.2, linestyle="--", zorder=1)
