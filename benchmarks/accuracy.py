@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossperf import dataset, model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import testbed
 from crossperf.evaluation import heldout
 from crossperf.evaluation import run as evaluate

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
 from crossperf import catalog, dataset, evaluation, model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.evaluation import metrics
 from crossperf.model.encoding import Encoder
 

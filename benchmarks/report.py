@@ -24,7 +24,7 @@ import matplotlib
 import numpy as np
 
 from crossperf import dataset
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.evaluation import Evaluation, ModelScores, Scoreboard, metrics
 from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossperf import dataset, model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import testbed
 
 HERE = Path(__file__).parent

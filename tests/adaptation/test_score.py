@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,34 +12,43 @@ import pytest
 
 from crossperf import dataset, model
 from crossperf.adaptation import score as transfer
-from crossperf.dataset.build import Dataset
+from crossperf.adaptation.result import Transfer
+from crossperf.arrays import Floats
+from crossperf.dataset import Dataset, Features
 from crossperf.datasets import toy
 from crossperf.errors import DatasetError, SettingsError
-from crossperf.model.base import Floats, Predictor, State
+from crossperf.model.base import Predictor
+
+
+@dataclass
+class Remembered:
+    """The truth of each cell, looked up by its features."""
+
+    kind = "remembered"
+    truth: dict[bytes, Floats]
+    width: int
+    outputs: int
+
+    def predict(self, features: Features) -> Floats:
+        return np.stack([self.truth[row_f[: self.width].tobytes()][: self.outputs] for row_f in features.values_nf])
 
 
 class Oracle(Predictor):
-    """A model that answers with what a table says of the cell with the same features; it learns the shapes alone."""
+    """A model that answers with the truth of the cell with the same features; it learns the shapes alone."""
 
     name = "oracle"
     truth: dict[bytes, Floats]
     width: int
     fits: list[tuple[Floats, Floats]]
 
-    def _fit(self, features_nf: Floats, target_np: Floats, groups_n: Any, cpu_n: Any) -> None:
-        self.fits.append((features_nf, target_np))
+    def _learn(self, features: Features, target_np: Floats, *_: Any) -> Remembered:
+        self.fits.append((features.values_nf, target_np))
+        return Remembered(self.truth, self.width, target_np.shape[1])
 
-    def _predict(self, features_nf: Floats) -> Floats:
-        return np.stack([self.truth[row_f[: self.width].tobytes()][: self.n_outputs_] for row_f in features_nf])
-
-    def _within_limits(self, predicted_np: Floats) -> Floats:
-        return predicted_np
-
-    def _get_state(self) -> State:
-        return {}
-
-    def _set_state(self, state: State) -> None:
-        pass
+    def fit(self, X: Any, y: Any, **groups: Any) -> Oracle:
+        super().fit(X, y, **groups)
+        self.fitted_ = replace(self.fitted_, limits=None)
+        return self
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +62,8 @@ def oracle(data: Dataset) -> type[Oracle]:
     rest = data.without(data.platforms[-1])
     own_n = rest.log_time_wp[rest.workload_n, rest.source_n]
     truth_np = data.log_time_wp[rest.workload_n] - own_n[:, None]
-    rows = zip(rest.features_nf, truth_np, strict=True)
-    facts = {"truth": {f.tobytes(): t for f, t in rows}, "width": rest.features_nf.shape[1], "fits": []}
+    rows = zip(rest.features.values_nf, truth_np, strict=True)
+    facts = {"truth": {f.tobytes(): t for f, t in rows}, "width": rest.features.values_nf.shape[1], "fits": []}
     return type("Oracle", (Oracle,), facts)
 
 
@@ -91,12 +101,12 @@ def test_the_base_never_sees_the_new_platform_and_scratch_sees_it_for_as_many_wo
 def test_scored_workloads_are_never_among_the_training_ones(data: Dataset, oracle: type[Oracle]) -> None:
     transfer.transfer(data, {"oracle": oracle}, shots=(5,), n_folds=4, draws=1, left_out=[data.platforms[-1]])
     rest = data.without(data.platforms[-1])
-    width = rest.features_nf.shape[1]
+    width = rest.features.values_nf.shape[1]
     seen = [{row_f[:width].tobytes() for row_f in features_nf} for features_nf, _ in oracle.fits]
     assert len(seen) == 3 * 4
     parts = dataset.folds(rest, "workload", 4, 0)
     for i, part in enumerate(parts):
-        test = {row_f.tobytes() for row_f in rest.features_nf[part.test_n]}
+        test = {row_f.tobytes() for row_f in rest.features.values_nf[part.test_n]}
         assert not any(test & fit for fit in seen[3 * i : 3 * i + 3])
 
 
@@ -123,7 +133,7 @@ def test_the_same_seed_gives_the_same_scores_and_json_holds_them(data: Dataset, 
     assert one == two
     one.write(tmp_path / "t.json")
     facts = json.loads((tmp_path / "t.json").read_text())
-    assert transfer.Transfer.from_json(facts) == one
+    assert Transfer.from_json(facts) == one
     assert facts["noise"] == pytest.approx(1.01, abs=0.01)
 
 

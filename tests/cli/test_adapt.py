@@ -11,7 +11,7 @@ import pytest
 
 from crossperf import dataset, model
 from crossperf.datasets import toy
-from crossperf.model.store import Saved, load, save
+from crossperf.model import TrainedModel, load, save
 from crossperf.prediction.answer import predict
 from crossperf.runs.table import from_frame
 from tests.cli.test_cli import Crossperf, Done, assert_one_sentence, contents, crossperf
@@ -34,7 +34,7 @@ def write(rows: pl.DataFrame, path: Path) -> Path:
 def trained(tmp_path: Path) -> Path:
     """A model of the known platforms, trained on all but the last application."""
     data = dataset.build(TABLE.filter(pl.col("platform").is_in(KNOWN) & (pl.col("app") != "app7")))
-    save(Saved.of(model.make("ridge").learn(data), data), tmp_path / "model")
+    save(TrainedModel.of(model.make("ridge").learn(data), data), tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -85,7 +85,7 @@ def test_two_platforms_are_added_in_turn(crossperf: Crossperf, trained: Path, ne
     one, two = load(tmp_path / "one"), load(tmp_path / "two")
     assert two.platforms == (*KNOWN, NEW, OTHER)
     assert two.sources == tuple(KNOWN)
-    np.testing.assert_array_equal(two.model.predict(two.features_nf)[:, :-1], one.model.predict(two.features_nf))
+    np.testing.assert_array_equal(two.fitted.predict(two.features)[:, :-1], one.fitted.predict(two.features))
     assert len(two.platform_classes) == 6
     assert np.isnan(two.log_time_wp[:, -1]).sum() == len(two.workloads) - 9
 

@@ -14,10 +14,10 @@ import pytest
 
 from crossperf import cli, model
 from crossperf.cli import options
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.evaluation.scores import METRICS
-from crossperf.model.store import Saved, save
+from crossperf.model import TrainedModel, save
 from crossperf.runs.table import RunsTable
 
 Csv = Callable[..., Path]
@@ -64,7 +64,7 @@ def new_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def model_folder(tmp_path: Path, toy_data: Dataset) -> Path:
-    save(Saved.of(model.make("ridge").learn(toy_data), toy_data), tmp_path / "model")
+    save(TrainedModel.of(model.make("ridge").learn(toy_data), toy_data), tmp_path / "model")
     return tmp_path / "model"
 
 

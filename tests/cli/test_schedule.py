@@ -10,7 +10,7 @@ import pytest
 
 from crossperf import dataset, model
 from crossperf.datasets import toy
-from crossperf.model.store import Saved, save
+from crossperf.model import TrainedModel, save
 from crossperf.runs.table import from_frame
 from crossperf.schedule import policies
 from crossperf.schedule.jobs import write_swf
@@ -152,7 +152,7 @@ def test_a_model_predicts_from_runs_and_the_truth_is_what_was_measured(crossperf
     frame = toy.make_table(apps=8, inputs=3, platforms=3, repeats=2, seed=3).frame
     known, new = frame.filter(pl.col("app") != "app7"), frame.filter(pl.col("app") == "app7")
     data = dataset.build(known)
-    save(Saved.of(model.make("ridge").learn(data), data), tmp_path / "model")
+    save(TrainedModel.of(model.make("ridge").learn(data), data), tmp_path / "model")
     for name, rows in (("new.parquet", new), ("all.parquet", frame)):
         from_frame(rows, name=name).write(tmp_path / name)
     names = sorted(frame["platform"].unique())

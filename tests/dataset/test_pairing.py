@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from crossperf.dataset.build import SPLITS, Dataset, Split
 
 from crossperf import dataset
-from crossperf.dataset.build import SPLITS, Dataset, Split
 from crossperf.errors import DatasetError
 from crossperf.records import Run
 from crossperf.runs import table

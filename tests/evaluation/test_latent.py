@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.evaluation.latent import LatentMap
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crossperf import dataset
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import DatasetError, MissingDependencyError, SettingsError
 from crossperf.evaluation import metrics
@@ -19,6 +19,9 @@ from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import ablation, evaluate, score_cells
 from crossperf.evaluation.scores import METRICS, Scores
 from crossperf.model import Median, Ridge
+from crossperf.model.fitted.intervals import Forecast
+from crossperf.model.fitted.novelty import NoveltyScores
+from crossperf.model.fitted.simple import Medians
 from crossperf.records import Run
 from crossperf.runs.table import from_frame
 
@@ -42,11 +45,11 @@ class Recorder(Median):
 def test_no_held_out_cell_is_in_the_fit_and_each_is_held_out_once(split: dataset.Split, toy_data: Dataset) -> None:
     Recorder.fits, Recorder.predictions = [], []
     evaluate(toy_data, {"recorder": Recorder}, split=split, n_folds=3)
-    everything = {row.tobytes() for row in toy_data.features_nf}
-    held_out = [row.tobytes() for part in Recorder.predictions for row in part]
+    everything = {row.tobytes() for row in toy_data.features.values_nf}
+    held_out = [row.tobytes() for part in Recorder.predictions for row in part.values_nf]
     assert sorted(held_out) == sorted(everything)
     for train, test in zip(Recorder.fits, Recorder.predictions, strict=True):
-        assert not {row.tobytes() for row in train} & {row.tobytes() for row in test}
+        assert not {row.tobytes() for row in train.values_nf} & {row.tobytes() for row in test.values_nf}
 
 
 def test_all_models_see_the_same_folds(toy_data: Dataset) -> None:
@@ -61,8 +64,8 @@ def test_all_models_see_the_same_folds(toy_data: Dataset) -> None:
 def test_scores_are_those_of_the_metrics_on_the_held_out_part(toy_data: Dataset) -> None:
     result = evaluate(toy_data, {"ridge": Ridge}, n_folds=3, seed=4)
     part = dataset.folds(toy_data, "workload", 3, seed=4)[0]
-    fitted = Ridge().fit(toy_data.features_nf[part.train_n], toy_data.log_relative_time_np[part.train_n])
-    truth, predicted = toy_data.log_relative_time_np[part.test_n], fitted.predict(toy_data.features_nf[part.test_n])
+    fitted = Ridge().fit(toy_data.features[part.train_n], toy_data.log_relative_time_np[part.train_n])
+    truth, predicted = toy_data.log_relative_time_np[part.test_n], fitted.predict(toy_data.features[part.test_n])
     expected = metrics.score(truth, predicted, toy_data.source_n[part.test_n])
     first = result.scores.models["ridge"].folds[0]
     assert first.typical_factor == pytest.approx(expected.typical_factor)
@@ -192,38 +195,43 @@ def test_one_fold_of_five_is_an_80_20_split_and_says_so(toy_data: Dataset) -> No
         evaluate(toy_data, ["ridge"], scored_folds=9)
 
 
+class HalfAUnit(Forecast):
+    """Intervals that are half a unit to either side."""
+
+    def between(self, level, reference_n):  # type: ignore[no-untyped-def]
+        return self.log_relative_np - 0.5, self.log_relative_np + 0.5
+
+    def level_needed(self, log_truth_np, reference_n):  # type: ignore[no-untyped-def]
+        return np.where(np.arange(log_truth_np.shape[1]) == reference_n[:, None], np.nan, 0.5)
+
+
+class MediansWithIntervals(Medians):
+    """Intervals are half a unit to either side, and every other run looks unknown."""
+
+    def forecast(self, features):  # type: ignore[no-untyped-def]
+        score_n = np.array([0.5 if i % 2 else 3.0 for i in range(len(features))])
+        scores = NoveltyScores(score_n, score_n, np.empty((len(features), 0)))
+        return HalfAUnit(self.predict(features), np.empty(0), None, scores)  # type: ignore[arg-type]
+
+
 class WithIntervals(Median):
-    """A model whose intervals are half a unit to either side, and to which every other run looks unknown."""
+    """A model whose fitted part is `MediansWithIntervals`."""
 
-    def forecast(self, X):  # type: ignore[no-untyped-def]
-        predicted_np = self.predict(X)
-
-        class Forecast:
-            log_relative_np = predicted_np
-
-            class oddness:  # noqa: N801
-                score_n = np.array([0.5 if i % 2 else 3.0 for i in range(len(predicted_np))])
-
-            def between(self, level, reference_n):  # type: ignore[no-untyped-def]
-                return predicted_np - 0.5, predicted_np + 0.5
-
-            def level_needed(self, log_truth_np, reference_n):  # type: ignore[no-untyped-def]
-                return np.where(np.arange(predicted_np.shape[1]) == reference_n[:, None], np.nan, 0.5)
-
-        return Forecast()
+    def _learn(self, *data):  # type: ignore[no-untyped-def]
+        return MediansWithIntervals(super()._learn(*data).medians_sp)
 
 
 def test_coverage_counts_the_other_platforms_and_familiarity_splits_the_error(toy_data: Dataset) -> None:
     predictor = WithIntervals().learn(toy_data)
-    cells = (toy_data.features_nf, toy_data.log_relative_time_np, toy_data.source_n)
-    scores = score_cells(HeldOutPredictions.by(predictor, *cells, predictor.predict(toy_data.features_nf)), toy_data)
-    error_np = np.abs(predictor.predict(toy_data.features_nf) - toy_data.log_relative_time_np)
+    predicted_np = predictor.predict(toy_data.features)
+    scores = score_cells(HeldOutPredictions.by(predictor.fitted_, toy_data.features, toy_data, predicted_np), toy_data)
+    error_np = np.abs(predictor.predict(toy_data.features) - toy_data.log_relative_time_np)
     other_np = np.arange(4) != toy_data.source_n[:, None]
     assert scores.coverage == pytest.approx((error_np <= 0.5)[other_np].mean())
     assert scores.interval_factor == pytest.approx(np.exp(0.5))
     assert (scores.share_familiar, scores.share_unusual, scores.share_unknown) == (0.5, 0.0, 0.5)
     assert scores.factor_unusual is None
-    predicted_np = predictor.predict(toy_data.features_nf)
+    predicted_np = predictor.predict(toy_data.features)
     own_n = predicted_np[np.arange(len(toy_data)), toy_data.source_n]
     off_np = np.abs(predicted_np - own_n[:, None] - toy_data.log_relative_time_np)
     assert scores.factor_familiar == pytest.approx(np.exp(off_np[1::2][other_np[1::2]].mean()))

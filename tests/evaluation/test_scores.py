@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.evaluation import ModelScores, Scoreboard, Scores, evaluate
 
 

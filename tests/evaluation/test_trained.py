@@ -1,5 +1,7 @@
 """A trained model on a table of runs: scored where it can be, and never on what it was trained on."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from crossperf.errors import DatasetError, ModelFolderError, PredictError
 from crossperf.evaluation import metrics
 from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.trained import assess
-from crossperf.model.store import Saved
+from crossperf.model import TrainedModel
 from crossperf.runs.table import RunsTable, from_frame
 
 
@@ -20,29 +22,29 @@ def table() -> RunsTable:
 
 
 @pytest.fixture(scope="module")
-def saved(table: RunsTable) -> Saved:
+def saved(table: RunsTable) -> TrainedModel:
     data = dataset.build(from_frame(table.frame.filter(pl.col("app") != "app5")))
-    return Saved.of(model.Ridge().learn(data), data)
+    return TrainedModel.of(model.Ridge().learn(data), data)
 
 
-def test_scores_are_of_the_workloads_that_were_not_trained_on(table: RunsTable, saved: Saved) -> None:
+def test_scores_are_of_the_workloads_that_were_not_trained_on(table: RunsTable, saved: TrainedModel) -> None:
     result = assess(saved, table)
     new = dataset.build(from_frame(table.frame.filter(pl.col("app") == "app5")))
-    expected = metrics.score(new.log_relative_time_np, saved.model.predict(new.features_nf), new.source_n)
+    expected = metrics.score(new.log_relative_time_np, saved.fitted.predict(new.features), new.source_n)
     assert result.scores["ridge"].typical_factor == pytest.approx(expected.typical_factor)
     assert result.held_out is not None
     assert {app for app, _ in result.held_out.workloads} == {"app5"}
     assert result.caveats[0] == "20 workloads that the model was trained on were left out of the scores."
 
 
-def test_constant_answers_and_noise_are_of_the_workloads_that_are_scored(table: RunsTable, saved: Saved) -> None:
+def test_constant_answers_and_noise_are_of_the_workloads_that_are_scored(table: RunsTable, saved: TrainedModel) -> None:
     result = assess(saved, table)
     alone = assess(saved, from_frame(table.frame.filter(pl.col("app") == "app5")))
     assert (result.constant, result.scores) == (alone.constant, alone.scores)
     assert result.constant != ConstantAnswer.of(dataset.build(table))
 
 
-def test_a_table_it_was_trained_on_gives_no_scores_and_says_why(table: RunsTable, saved: Saved) -> None:
+def test_a_table_it_was_trained_on_gives_no_scores_and_says_why(table: RunsTable, saved: TrainedModel) -> None:
     result = assess(saved, from_frame(table.frame.filter(pl.col("app") != "app5")))
     assert len(result.scores) == 0
     assert result.held_out is not None
@@ -50,7 +52,7 @@ def test_a_table_it_was_trained_on_gives_no_scores_and_says_why(table: RunsTable
     assert "'crossperf evaluate' does" in result.caveats[0]
 
 
-def test_without_a_table_the_training_runs_are_shown_and_not_scored(saved: Saved) -> None:
+def test_without_a_table_the_training_runs_are_shown_and_not_scored(saved: TrainedModel) -> None:
     result = assess(saved)
     assert len(result.scores) == 0
     assert result.held_out is not None
@@ -59,14 +61,14 @@ def test_without_a_table_the_training_runs_are_shown_and_not_scored(saved: Saved
     assert not any("repeats" in caveat for caveat in result.caveats)  # there were some: the model does not keep them
 
 
-def test_a_new_input_of_a_known_application_is_a_caveat(table: RunsTable, saved: Saved) -> None:
+def test_a_new_input_of_a_known_application_is_a_caveat(table: RunsTable, saved: TrainedModel) -> None:
     renamed = table.frame.with_columns((pl.lit("other-") + pl.col("input")).alias("input"))
     assert any(
         "belong to applications it was trained on" in caveat for caveat in assess(saved, from_frame(renamed)).caveats
     )
 
 
-def test_runs_on_some_of_the_platforms_are_scored_on_those(table: RunsTable, saved: Saved) -> None:
+def test_runs_on_some_of_the_platforms_are_scored_on_those(table: RunsTable, saved: TrainedModel) -> None:
     some = table.frame.filter((pl.col("app") == "app5") & pl.col("platform").is_in(["cpu-b", "gpu-b"]))
     shuffled = some.select(*(name for name in some.columns[::-1]))
     result = assess(saved, from_frame(shuffled))
@@ -80,13 +82,13 @@ def test_runs_on_some_of_the_platforms_are_scored_on_those(table: RunsTable, sav
 def test_a_model_with_a_latent_space_has_a_map_with_the_new_cells_marked(table: RunsTable) -> None:
     data = dataset.build(from_frame(table.frame.filter(pl.col("app") != "app5")))
     made = model.make("crossperf", trees=4, members=3, steps=20, vae_steps=20)
-    result = assess(Saved.of(made.learn(data), data), table)
+    result = assess(TrainedModel.of(made.learn(data), data), table)
     assert result.latent is not None
     assert {result.latent.workloads[w][0] for w in result.latent.workload_n[result.latent.unseen_n]} == {"app5"}
     assert result.scores["crossperf"].coverage is not None
 
 
-def test_an_unknown_platform_and_a_single_one_are_one_sentence_each(table: RunsTable, saved: Saved) -> None:
+def test_an_unknown_platform_and_a_single_one_are_one_sentence_each(table: RunsTable, saved: TrainedModel) -> None:
     renamed = from_frame(table.frame.with_columns(pl.col("platform").str.replace("gpu-b", "gpu-bb")))
     with pytest.raises(PredictError, match="'gpu-bb' is not known to the model"):
         assess(saved, renamed)
@@ -94,6 +96,6 @@ def test_an_unknown_platform_and_a_single_one_are_one_sentence_each(table: RunsT
         assess(saved, from_frame(table.frame.filter(pl.col("platform") == "cpu-a")))
 
 
-def test_an_old_model_without_its_cells_asks_for_a_table(saved: Saved) -> None:
+def test_an_old_model_without_its_cells_asks_for_a_table(saved: TrainedModel) -> None:
     with pytest.raises(ModelFolderError, match="Name a TABLE"):
-        assess(Saved(saved.model, saved.counters, saved.platforms, saved.platform_classes))
+        assess(replace(saved, features=saved.features[:0]))

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crossperf.dataset.build import Dataset
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossperf import model
-from crossperf.dataset.build import Dataset
 from crossperf.errors import SettingsError
 from crossperf.model import store
 from tests.model.conftest import QUICK

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crossperf.dataset.build import Dataset
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossperf import model
-from crossperf.dataset.build import Dataset
 from crossperf.errors import CrossperfError, MissingDependencyError, ModelFolderError
 from crossperf.evaluation.run import evaluate
 

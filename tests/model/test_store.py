@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from crossperf.dataset.build import Dataset
 
 from crossperf import dataset, model
-from crossperf.dataset.build import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import ModelFolderError
 from crossperf.model import Saved, store

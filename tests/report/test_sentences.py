@@ -7,7 +7,7 @@ import pytest
 
 from crossperf import dataset
 from crossperf.cli import commands
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.result import Evaluation

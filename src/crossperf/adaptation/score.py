@@ -161,8 +161,8 @@ class _Task:
         trained_w = np.unique(train.workload_n)
         known = head.KnownWorkloads.of(train.compact(), train.features)
         measured = np.searchsorted(trained_w, self.part.measured(self.fold))
-        scores = {**self.anew(labels)}
         full = self._retrained(self.part.measured(self.fold))
+        scores = self.anew(labels)
         for label, drawn in self._drawn(labels).items():
             prior_g = head.log_prior_g(known, len(drawn[0]), self.seed)
             suggested_w = trained_w[self._suggested(known, measured, len(drawn[0]), prior_g)]

@@ -126,4 +126,9 @@ def maker_of(model: Any) -> Callable[[], Predictor]:
             "function that returns one.",
             argument="models",
         )
-    return lambda: as_predictor(model())
+
+    def made() -> Predictor:
+        fresh = model()
+        return fresh if isinstance(fresh, Predictor) else Wrapped(fresh)
+
+    return made

@@ -230,12 +230,12 @@ def test_what_a_table_lacks_is_one_sentence_and_nothing_is_written(crossperf: Cr
 def test_a_model_and_its_runs_make_a_table(crossperf: Crossperf, no_slurm: None) -> None:
     from crossperf import dataset, model
     from crossperf.datasets import toy
-    from crossperf.model.store import Saved, load, save
+    from crossperf.model import TrainedModel, load, save
     from crossperf.prediction.answer import predict
 
     runs = toy.make_table(apps=4, inputs=3, platforms=3, repeats=1, seed=1)
     data = dataset.build(runs)
-    save(Saved.of(model.make("ridge").learn(data), data), "model")
+    save(TrainedModel.of(model.make("ridge").learn(data), data), "model")
     one = runs.frame.filter(runs.frame["platform"] == data.platforms[0])
     replace(runs, frame=one).write("new.csv")
     names = dict(zip(("cpu", "big", "gpu"), data.platforms, strict=True))
