@@ -211,4 +211,4 @@ class Features:
         """Return the matrix as a data frame of pandas where it is installed, otherwise of Polars."""
         from crossperf.runs.frames import to_frame
 
-        return to_frame({name: self.values_nf[:, i] for i, name in enumerate(self.columns.names)})
+        return to_frame(dict(zip(self.columns.names, self.values_nf.T.tolist(), strict=True)))

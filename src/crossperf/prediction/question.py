@@ -125,5 +125,5 @@ def _offered(model: TrainedModel, measured: Measured) -> frozenset[str]:
     rows_nc = model.features.counters_nc[np.isin(model.cells.source_n, sources)]
     if not len(rows_nc):
         return frozenset(model.counters)
-    measured_c = ~np.isnan(rows_nc).all(axis=0)
-    return frozenset(name for name, kept in zip(model.counters, measured_c, strict=True) if kept)
+    measured_c = (~np.isnan(rows_nc)).any(axis=0)
+    return frozenset(model.counters[c] for c in np.flatnonzero(measured_c))
