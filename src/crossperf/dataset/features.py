@@ -194,8 +194,16 @@ class Features:
 
         Features without names (a bare matrix) are taken by position.
         """
-        if self.columns == columns or self.columns == Columns.unnamed(len(self.columns)):
-            return self if self.columns == columns else replace(self, columns=columns)
+        if self.columns == columns:
+            return self
+        if self.columns == Columns.unnamed(len(columns)):
+            return replace(self, columns=columns)
+        if self.columns == Columns.unnamed(len(self.columns)):
+            raise SettingsError(
+                f"X: found {len(self.columns)} columns without names, expected the {len(columns)} of the fitted model "
+                f"({some_of(columns.names)}).",
+                argument="X",
+            )
         place = {name: i for i, name in enumerate(self.columns.names)}
         absent = [name for name in columns.names if name not in place]
         if absent:
