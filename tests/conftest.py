@@ -12,7 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 
 from crossperf import dataset
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.runs.table import RunsTable
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crossperf import dataset
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 
 #: Settings with which each model fits in about a second.

@@ -9,7 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossperf import model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.errors import SettingsError
 from crossperf.model import store
 from tests.model.conftest import QUICK
@@ -38,7 +38,7 @@ def test_scikit_learns_checks(estimator: model.Predictor, check: Any) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_learns_from_gaps_in_counters_and_targets(name: str, toy_data: Dataset) -> None:
     rng = np.random.default_rng(0)
-    features, targets = toy_data.features_nf.copy(), toy_data.log_relative_time_np.copy()
+    features, targets = toy_data.features_nf.copy(), toy_data.y.copy()
     features[rng.random(features.shape) < 0.2] = np.nan
     targets[rng.random(targets.shape) < 0.2] = np.nan
     predicted = quick(name).fit(features, targets).predict(features)
@@ -48,7 +48,7 @@ def test_a_model_learns_from_gaps_in_counters_and_targets(name: str, toy_data: D
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_prediction_leaves_the_training_range_by_more_than_a_tenth(name: str, toy_data: Dataset) -> None:
-    targets = toy_data.log_relative_time_np
+    targets = toy_data.y
     fitted = quick(name).learn(toy_data)
     wild = toy_data.features_nf * np.random.default_rng(0).lognormal(0, 20, toy_data.features_nf.shape)
     low, high = targets.min(axis=0), targets.max(axis=0)
@@ -58,7 +58,7 @@ def test_no_prediction_leaves_the_training_range_by_more_than_a_tenth(name: str,
 
 
 def test_a_wild_linear_model_keeps_the_differences_between_platforms_seen_in_training(toy_data: Dataset) -> None:
-    targets = toy_data.log_relative_time_np
+    targets = toy_data.y
     seen = targets - targets.mean(axis=1, keepdims=True)
     low, high = seen.min(axis=0) - 0.1 * np.ptp(seen, axis=0), seen.max(axis=0) + 0.1 * np.ptp(seen, axis=0)
     fitted = quick("ridge").learn(toy_data)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossperf import model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.errors import CrossperfError, MissingDependencyError, ModelFolderError
 from crossperf.evaluation.run import evaluate
 
@@ -64,7 +64,7 @@ def test_scikit_learns_checks(estimator: model.Predictor, check: Any) -> None:
 @pytest.mark.parametrize("name", where_installed([*BOOSTED, *NETWORKS]))
 def test_an_optional_peer_learns_from_gaps_in_counters_and_targets(name: str, toy_data: Dataset) -> None:
     rng = np.random.default_rng(0)
-    features, targets = toy_data.features_nf.copy(), toy_data.log_relative_time_np.copy()
+    features, targets = toy_data.features_nf.copy(), toy_data.y.copy()
     features[rng.random(features.shape) < 0.2] = np.nan
     targets[rng.random(targets.shape) < 0.2] = np.nan
     predicted = quick(name).fit(features, targets).predict(features)

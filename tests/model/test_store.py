@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from crossperf import dataset, model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import ModelFolderError
 from crossperf.model import Saved, store
