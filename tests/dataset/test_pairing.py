@@ -1,19 +1,18 @@
+"""Runs paired into cells: medians, halves, relative times, and tables that pair nothing."""
+
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from crossperf.dataset.build import SPLITS, Dataset, Split
 
 from crossperf import dataset
+from crossperf.dataset import Dataset
 from crossperf.errors import DatasetError
 from crossperf.records import Run
-from crossperf.runs import table
-from crossperf.runs.table import RunsTable
+from crossperf.runs.table import RunsTable, from_runs
 
 
 def run(app: str, size: str, platform: str, runtime_s: float | None, repeat: int = 0, **facts: object) -> Run:
@@ -43,21 +42,21 @@ def test_a_cell_holds_the_medians_of_its_repeats(tiny: Dataset) -> None:
     assert tiny.platforms == ("p", "q")
     np.testing.assert_array_equal(tiny.workload_n, [0, 0, 1])
     np.testing.assert_array_equal(tiny.source_n, [0, 1, 0])
-    np.testing.assert_array_equal(tiny.runtime_s_n, [3.0, 6.0, 5.0])  # median of 1, 2, 4, 9
+    np.testing.assert_array_equal(tiny.X.column("runtime_s"), [3.0, 6.0, 5.0])  # median of 1, 2, 4, 9
     assert tiny.counters == ("x", "y")  # z was never measured
-    np.testing.assert_array_equal(tiny.counters_nc, [[30.0, 7.0], [60.0, np.nan], [50.0, 7.0]])
+    np.testing.assert_array_equal(tiny.X.counters_nc, [[30.0, 7.0], [60.0, np.nan], [50.0, 7.0]])
 
 
 def test_features_are_counters_runtime_and_the_source_platform_in_named_order(tiny: Dataset) -> None:
-    assert tiny.features == ("x", "y", "runtime_s", "source=p", "source=q")
+    assert tiny.X.columns.names == ("x", "y", "runtime_s", "source=p", "source=q")
     np.testing.assert_array_equal(
-        tiny.features_nf, [[30.0, 7.0, 3.0, 1, 0], [60.0, np.nan, 6.0, 0, 1], [50.0, 7.0, 5.0, 1, 0]]
+        tiny.X.values_nf, [[30.0, 7.0, 3.0, 1, 0], [60.0, np.nan, 6.0, 0, 1], [50.0, 7.0, 5.0, 1, 0]]
     )
 
 
 def test_relative_time_is_time_there_over_time_here_and_nan_where_it_never_ran(tiny: Dataset) -> None:
     expected_np = [[1.0, 6 / 3], [3 / 6, 1.0], [1.0, np.nan]]
-    np.testing.assert_allclose(np.exp(tiny.log_relative_time_np), expected_np, rtol=1e-14)
+    np.testing.assert_allclose(np.exp(tiny.y), expected_np, rtol=1e-14)
     np.testing.assert_array_equal(tiny.complete_w, [True, False])
 
 
@@ -81,25 +80,25 @@ def test_cells_know_whether_they_were_measured_on_a_cpu(tiny: Dataset) -> None:
 def test_taking_cells_keeps_features_and_times_in_step(toy_data: Dataset) -> None:
     rows_n = np.array([5, 0, 17])
     part = toy_data.take(rows_n)
-    np.testing.assert_array_equal(part.features_nf, toy_data.features_nf[rows_n])
-    np.testing.assert_array_equal(part.log_relative_time_np, toy_data.log_relative_time_np[rows_n])
+    np.testing.assert_array_equal(part.X.values_nf, toy_data.X.values_nf[rows_n])
+    np.testing.assert_array_equal(part.y, toy_data.y[rows_n])
 
 
 def test_records_a_frame_a_table_and_a_path_build_the_same_dataset(toy_table: RunsTable, tmp_path: Path) -> None:
     toy_table.write(tmp_path / "runs.parquet")
-    one, *others = (
+    first, *others = (
         dataset.build(source) for source in (toy_table, toy_table.runs(), toy_table.frame, tmp_path / "runs.parquet")
     )
     for other in others:
-        assert other.features == one.features
-        np.testing.assert_array_equal(other.features_nf, one.features_nf)
-        np.testing.assert_array_equal(other.log_relative_time_np, one.log_relative_time_np)
+        assert other.X.columns == first.X.columns
+        np.testing.assert_array_equal(other.X.values_nf, first.X.values_nf)
+        np.testing.assert_array_equal(other.y, first.y)
 
 
 def test_the_order_of_the_rows_does_not_matter(toy_table: RunsTable, toy_data: Dataset) -> None:
     shuffled = dataset.build(toy_table.frame.sample(fraction=1.0, shuffle=True, seed=1))
     assert shuffled.workloads == toy_data.workloads
-    np.testing.assert_array_equal(shuffled.features_nf, toy_data.features_nf)
+    np.testing.assert_array_equal(shuffled.X.values_nf, toy_data.X.values_nf)
     np.testing.assert_array_equal(shuffled.log_time_halves_hwp, toy_data.log_time_halves_hwp)
 
 
@@ -115,7 +114,7 @@ def test_a_table_without_a_single_measured_counter_still_has_runtime_and_source(
     runs = [Run("a", "1", platform, 2.0, counters={"x": None}) for platform in ("p", "q")]
     data = dataset.build(runs)
     assert data.counters == ()
-    np.testing.assert_array_equal(data.features_nf, [[2.0, 1, 0], [2.0, 0, 1]])
+    np.testing.assert_array_equal(data.X.values_nf, [[2.0, 1, 0], [2.0, 0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -131,61 +130,13 @@ def test_a_table_without_a_single_measured_counter_still_has_runtime_and_source(
 )
 def test_a_table_that_pairs_nothing_is_refused(runs: list[Run], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
-        dataset.build(table.from_runs(runs, need_runtime=False))
+        dataset.build(from_runs(runs, need_runtime=False))
 
 
 def test_an_unknown_platform_is_refused_with_a_suggestion(toy_table: RunsTable) -> None:
-    with pytest.raises(DatasetError, match=r"platform 'gpu_a' \(did you mean 'gpu-a'\?\)") as caught:
+    with pytest.raises(DatasetError, match=r"platforms: found 'gpu_a' \(did you mean 'gpu-a'\?\)") as caught:
         dataset.build(toy_table, platforms=["cpu-a", "gpu_a"])
     assert caught.value.facts["platform"] == "gpu_a"
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_every_row_is_held_out_exactly_once_and_never_trained_on_at_that_time(toy_data: Dataset, split: Split) -> None:
-    parts = dataset.folds(toy_data, split, n_folds=4, seed=3)
-    held_out_n = np.concatenate([part.test_n for part in parts])
-    np.testing.assert_array_equal(np.sort(held_out_n), np.arange(len(toy_data)))
-    for part in parts:
-        np.testing.assert_array_equal(np.sort(np.r_[part.train_n, part.test_n]), np.arange(len(toy_data)))
-
-
-@pytest.mark.parametrize(
-    ("split", "of"),
-    [
-        ("workload", lambda data, n: data.workloads[data.workload_n[n]]),
-        ("app", lambda data, n: data.workloads[data.workload_n[n]][0]),
-    ],
-)
-def test_a_workload_or_an_application_is_never_on_both_sides(
-    toy_data: Dataset, split: Split, of: Callable[[Dataset, int], object]
-) -> None:
-    for part in dataset.folds(toy_data, split, n_folds=4):
-        assert not {of(toy_data, n) for n in part.train_n} & {of(toy_data, n) for n in part.test_n}
-
-
-def test_the_row_split_does_put_siblings_on_both_sides(toy_data: Dataset) -> None:
-    (part, *_) = dataset.folds(toy_data, "row", n_folds=4)
-    assert set(toy_data.workload_n[part.train_n]) & set(toy_data.workload_n[part.test_n])
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_the_same_seed_gives_the_same_folds_and_another_seed_others(toy_data: Dataset, split: Split) -> None:
-    first, again, *others = (
-        [part.test_n.tolist() for part in dataset.folds(toy_data, split, n_folds=2, seed=seed)]
-        for seed in (0, 0, 1, 2, 3, 4)
-    )
-    assert first == again
-    assert any(one != other for one, other in pairwise([first, *others]))
-
-
-@pytest.mark.parametrize(("split", "n_folds"), [("app", 5), ("workload", 13), ("row", 49), ("row", 1)])
-def test_more_folds_than_groups_are_refused_with_the_range_to_choose_from(
-    toy_data: Dataset, split: Split, n_folds: int
-) -> None:
-    n_groups = {"app": 4, "workload": 12, "row": 48}[split]
-    with pytest.raises(DatasetError, match=f"expected between 2 and {n_groups}") as caught:
-        dataset.folds(toy_data, split, n_folds)
-    assert caught.value.facts == {"split": split, "groups": n_groups}
 
 
 def test_the_median_over_repeats_agrees_with_a_second_road(toy_table: RunsTable, toy_data: Dataset) -> None:
@@ -196,6 +147,59 @@ def test_the_median_over_repeats_agrees_with_a_second_road(toy_table: RunsTable,
         & (pl.col("input") == size)
         & (pl.col("platform") == toy_data.platforms[toy_data.source_n[n]])
     )
-    assert toy_data.runtime_s_n[n] == np.median(rows["runtime_s"].to_numpy())
-    instructions = toy_data.features.index("instructions")
-    assert toy_data.features_nf[n, instructions] == np.median(rows["counter.instructions"].to_numpy())
+    assert toy_data.X.column("runtime_s")[n] == np.median(rows["runtime_s"].to_numpy())
+    assert toy_data.X.column("instructions")[n] == np.median(rows["counter.instructions"].to_numpy())
+
+
+def test_x_knows_the_groups_of_its_rows(tiny: Dataset) -> None:
+    X = tiny.X
+    assert X.workload_n is not None and X.app_n is not None and X.cpu_n is not None
+    np.testing.assert_array_equal(X.workload_n, tiny.workload_n)
+    np.testing.assert_array_equal(X.app_n, tiny.groups_n("app"))
+    np.testing.assert_array_equal(X.cpu_n, [True, False, True])
+    np.testing.assert_array_equal(X.source_n, tiny.source_n)
+
+
+def test_a_pandas_frame_builds_the_same_dataset_without_pyarrow(toy_table: RunsTable, toy_data: Dataset) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(toy_table.frame.to_dict(as_series=False))
+    built = dataset.build(frame)
+    assert built.X.columns == toy_data.X.columns
+    np.testing.assert_array_equal(built.X.values_nf, toy_data.X.values_nf)
+    np.testing.assert_array_equal(built.y, toy_data.y)
+
+
+def test_a_counter_named_like_the_runtime_or_a_source_stays_a_counter() -> None:
+    """A one-hot column is known by its kind, not by its values or its name."""
+    runs = [
+        Run("a", str(i), platform, 1.0 + i, counters={"uses_avx": float(i % 2), "source=p": 3.0})
+        for i in range(3)
+        for platform in ("p", "q")
+    ]
+    data = dataset.build(runs)
+    assert data.counters == ("source=p", "uses_avx")
+    assert data.X.columns.sources == ("p", "q")
+    np.testing.assert_array_equal(data.X.source_n, data.source_n)
+
+
+def test_dropping_a_platform_drops_its_column_its_cells_and_its_feature(
+    toy_table: RunsTable, toy_data: Dataset
+) -> None:
+    name = toy_data.platforms[2]
+    less = toy_data.without(name)
+    assert less.platforms == (*toy_data.platforms[:2], *toy_data.platforms[3:])
+    built = dataset.build(toy_table.frame.filter(pl.col("platform") != name))
+    assert less.X.columns == built.X.columns
+    np.testing.assert_array_equal(less.X.values_nf, built.X.values_nf)
+    np.testing.assert_array_equal(less.y, built.y)
+    assert less.platform_classes == built.platform_classes
+    assert less.table.platforms == less.platforms
+
+
+def test_a_dataset_prints_in_ten_lines_and_escapes_its_names() -> None:
+    runs = [Run("<b>", str(i), platform, 1.0 + i, counters={"x": 1.0}) for i in range(3) for platform in ("p", "q")]
+    data = dataset.build(runs)
+    assert 3 <= len(repr(data).splitlines()) <= 10
+    assert "<b>" in repr(data)
+    assert "<b>" not in data._repr_html_()
+    assert "&lt;b&gt;" in data._repr_html_()

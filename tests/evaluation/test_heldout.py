@@ -11,10 +11,9 @@ from crossperf import dataset, model
 from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import CrossperfError
-from crossperf.evaluation import metrics
+from crossperf.evaluation import Evaluation, metrics, read
 from crossperf.evaluation import run as evaluate
 from crossperf.evaluation.heldout import LEVEL, HeldOut, HeldOutPredictions
-from crossperf.evaluation.result import Evaluation, read
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,15 @@
-"""Small tables and quick settings for the tests of the models."""
+"""Small tables, quick settings and a measure of error for the tests of the models."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from crossperf import dataset
-from crossperf.dataset import Dataset
+from crossperf.arrays import Floats
+from crossperf.dataset import Dataset, Features
 from crossperf.datasets import toy
 
 #: Settings with which each model fits in about a second.
@@ -30,6 +34,33 @@ QUICK: dict[str, dict[str, Any]] = {
     "ridge": {},
     "median": {},
 }
+
+
+def with_values(features: Features, values_nf: Floats) -> Features:
+    """Return the same columns and groups with other numbers."""
+    return replace(features, values_nf=values_nf)
+
+
+def with_gaps(features: Features, share: float = 0.2, seed: int = 0) -> Features:
+    """Return features of which a share was not measured."""
+    gap_nf = np.random.default_rng(seed).random(features.shape) < share
+    return with_values(features, np.where(gap_nf, np.nan, features.values_nf))
+
+
+def factor_elsewhere(data: Dataset, predicted_np: Floats) -> float:
+    """Return the typical factor between prediction and truth on all platforms but each cell's own."""
+    other_np = np.arange(len(data.platforms)) != data.source_n[:, None]
+    own_n1 = np.take_along_axis(predicted_np, data.source_n[:, None], axis=1)
+    return float(np.exp(np.abs(predicted_np - own_n1 - data.y)[other_np].mean()))
+
+
+def held_out_factor(make: Callable[[], Any], data: Dataset, n_folds: int = 3, scored: int | None = None) -> float:
+    """Return the typical factor of a model on workloads that it has never seen."""
+    factors = []
+    for fold in dataset.folds(data, "workload", n_folds, seed=0)[:scored]:
+        test = data.take(fold.test_n)
+        factors.append(factor_elsewhere(test, make().learn(data.take(fold.train_n)).predict(test.X)))
+    return float(np.mean(factors))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.errors import SettingsError
 from crossperf.model import Dnn, VaeDnn
 from crossperf.model.networks import EPOCHS, steps_for
@@ -48,7 +48,7 @@ def test_each_stage_can_be_switched_off_and_that_changes_the_model(off: dict[str
 
 
 def test_the_calibration_on_cpu_cells_needs_cells_of_both_kinds(toy_data: Dataset) -> None:
-    X, y = toy_data.features_nf, toy_data.log_relative_time_np
+    X, y = toy_data.features_nf, toy_data.y
     nothing_known = quick().fit(X, y).predict(X)
     all_cpu = quick().fit(X, y, cpu=np.ones(len(X), bool)).predict(X)
     some_cpu = quick().fit(X, y, cpu=toy_data.cpu_n).predict(X)
@@ -119,7 +119,7 @@ def test_a_model_trained_on_the_cpu_says_the_same_on_a_gpu(toy_data: Dataset) ->
 @NO_GPU
 def test_a_gpu_learns_what_the_cpu_learns(toy_data: Dataset) -> None:
     """Other draws, the same law: both are near the truth and, beside what there is to learn, near each other."""
-    X, truth = toy_data.features_nf, toy_data.log_relative_time_np
+    X, truth = toy_data.features_nf, toy_data.y
     on_gpu, on_cpu = (VaeDnn(device=device).learn(toy_data).predict(X) for device in ("cuda", "cpu"))
     to_learn = np.abs(truth).mean()
     assert np.abs(on_gpu - truth).mean() < 0.2 * to_learn

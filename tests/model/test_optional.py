@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crossperf.dataset.build import Dataset
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossperf import model
+from crossperf.dataset import Dataset
 from crossperf.errors import CrossperfError, MissingDependencyError, ModelFolderError
 from crossperf.evaluation.run import evaluate
 
@@ -64,7 +64,7 @@ def test_scikit_learns_checks(estimator: model.Predictor, check: Any) -> None:
 @pytest.mark.parametrize("name", where_installed([*BOOSTED, *NETWORKS]))
 def test_an_optional_peer_learns_from_gaps_in_counters_and_targets(name: str, toy_data: Dataset) -> None:
     rng = np.random.default_rng(0)
-    features, targets = toy_data.features_nf.copy(), toy_data.log_relative_time_np.copy()
+    features, targets = toy_data.features_nf.copy(), toy_data.y.copy()
     features[rng.random(features.shape) < 0.2] = np.nan
     targets[rng.random(targets.shape) < 0.2] = np.nan
     predicted = quick(name).fit(features, targets).predict(features)
@@ -90,7 +90,7 @@ def test_an_optional_peer_is_ahead_of_the_constant_answer(name: str, toy_data: D
     longer = {"tabm": {"n_epochs": 60}, "realmlp": {"n_epochs": 100, "width": 64}}.get(name, {})
     makers = {name: lambda: quick(name, **longer), "median": lambda: model.make("median")}
     result = evaluate(toy_data, makers, n_folds=3, scored_folds=1)
-    assert result.scores[name].typical_factor < result.scores["median"].typical_factor
+    assert result.models[name]["typical_factor"] < result.models["median"]["typical_factor"]
 
 
 @pytest.mark.parametrize("name", where_installed(NETWORKS))

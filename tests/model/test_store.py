@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from crossperf.dataset.build import Dataset
 
 from crossperf import dataset, model
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import ModelFolderError
 from crossperf.model import Saved, store
@@ -28,7 +28,7 @@ def test_an_existing_model_is_replaced_only_when_told_to(saved: Saved, tmp_path:
     target = tmp_path / "model"
     model.save(saved, target)
     before = (target / "model.json").read_text()
-    with pytest.raises(ModelFolderError, match="overwrite=True"):
+    with pytest.raises(ModelFolderError, match="--overwrite"):
         model.save(saved, target)
     assert (target / "model.json").read_text() == before
     model.save(saved, target, overwrite=True)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from crossperf import dataset, model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import PredictError
 from crossperf.model.store import Saved

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from crossperf import model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import PredictError
 from crossperf.model.peers import Ridge

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from crossperf import model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.errors import SettingsError
 from crossperf.prediction import shapley
 from crossperf.prediction.shapley import Attribution, attribute

@@ -199,8 +199,16 @@ class Features:
 
         Features without names (a bare matrix) are taken by position.
         """
-        if self.columns == columns or self.columns == Columns.unnamed(len(self.columns)):
-            return self if self.columns == columns else replace(self, columns=columns)
+        if self.columns == columns:
+            return self
+        if self.columns == Columns.unnamed(len(columns)):
+            return replace(self, columns=columns)
+        if self.columns == Columns.unnamed(len(self.columns)):
+            raise SettingsError(
+                f"X: found {len(self.columns)} columns without names, expected the {len(columns)} of the fitted model "
+                f"({some_of(columns.names)}).",
+                argument="X",
+            )
         place = {name: i for i, name in enumerate(self.columns.names)}
         absent = [name for name in columns.names if name not in place]
         if absent:
@@ -216,4 +224,4 @@ class Features:
         """Return the matrix as a data frame of pandas where it is installed, otherwise of Polars."""
         from crossperf.runs.frames import to_frame
 
-        return to_frame({name: self.values_nf[:, i] for i, name in enumerate(self.columns.names)})
+        return to_frame(dict(zip(self.columns.names, self.values_nf.T.tolist(), strict=True)))

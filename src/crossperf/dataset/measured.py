@@ -142,7 +142,8 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
         if run.status == OK:
             by_cell.setdefault((run.app, run.input, run.platform), []).append(run)
     cells = sorted(by_cell)
-    names = sorted({name for run in runs for name, value in run.counters.items() if value is not None})
+    succeeded = (run for cell in cells for run in by_cell[cell])
+    names = sorted({name for run in succeeded for name, value in run.counters.items() if value is not None})
     runtime_s_n = np.array([_median(run.runtime_s for run in by_cell[cell]) for cell in cells])
     return Measured(
         where=where,

@@ -76,7 +76,7 @@ class _Folds:
         for count in self.count_r:
             blind_mn, part_mnp = self.blind_mn[start : start + count], predicted_mnp[start : start + count]
             picked_np = np.where(blind_mn[:, :, None], part_mnp, 0.0).sum(axis=0)
-            picked_rnp.append(np.where(blind_mn.any(axis=0)[:, None], picked_np, np.nan))
+            picked_rnp.append(np.where(np.asarray(blind_mn.any(axis=0))[:, None], picked_np, np.nan))
             start += count
         return np.stack(picked_rnp)
 
@@ -225,8 +225,8 @@ class Crossperf(Predictor):
             errors = [contrast_np - contrast_np.mean(axis=0)]
             indicators = [difficulty(features, np.zeros(len(app_n)))]
             groups, unseen_app = [app_n], [np.ones(len(app_n), bool)]
-        parts = (np.concatenate(part) for part in (errors, indicators, groups, unseen_app))
-        return Intervals.fit(*parts, self.seed)
+        cells = np.concatenate(groups), np.concatenate(unseen_app)
+        return Intervals.fit(np.concatenate(errors), np.concatenate(indicators), *cells, self.seed)
 
     @property
     def summary_(self) -> dict[str, Any]:

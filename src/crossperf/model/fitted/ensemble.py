@@ -48,7 +48,7 @@ class Ensemble:
         return np.concatenate([x_nf, bins_nfq.reshape(len(x_nf), -1), gap_nv], axis=1, dtype=np.float32)
 
     def _forward(self, x_ni: Singles) -> Singles:
-        hidden = np.matmul(x_ni, self.weights[0]) + self.biases[0]
+        hidden: Singles = np.matmul(x_ni, self.weights[0]) + self.biases[0]
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             np.maximum(hidden, 0.0, out=hidden)
             hidden = np.matmul(hidden, weight) + bias

@@ -33,7 +33,7 @@ class GaussianProcess:
 
     @cached_property
     def _known_square_n(self) -> Singles:
-        return np.square(self.known_nf).sum(axis=1)
+        return np.asarray(np.square(self.known_nf).sum(axis=1))
 
     def predict(self, standard_nf: Floats) -> tuple[Floats, Floats]:
         """Return predictions, and each cell's gap to what is known: 0 on a known cell, 1 far away."""
@@ -54,4 +54,5 @@ class GaussianProcess:
         np.maximum(near_bn, COINCIDE, out=near_bn)
         np.sqrt(near_bn, out=near_bn)
         np.negative(near_bn, out=near_bn)
-        return np.exp(near_bn, out=near_bn)
+        np.exp(near_bn, out=near_bn)
+        return near_bn

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from crossperf.arrays import Floats, Mask
 from crossperf.model.fitted.ensemble import Ensemble
+from crossperf.model.fitted.mlp import Singles
 from crossperf.model.learn.training import Stepper, batches, device_for, seeded
 
 #: Bins of a feature: as many as keep the inputs below a number, within these limits.
@@ -121,7 +122,7 @@ def _train(
     plan: Plan,
     where: torch.device,
 ) -> None:
-    def tensor(values: Floats | Mask) -> Tensor:
+    def tensor(values: Floats | Singles | Mask) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float32, device=where)
 
     x_nf, y_np = standard_nf.astype(np.float32), tensor((target_np - untrained.mean_p) / untrained.spread_p)

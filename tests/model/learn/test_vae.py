@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from crossperf.model import vae
+from crossperf.model.learn import vae
 
 
 def test_kl_agrees_with_torchs_own_distributions() -> None:
@@ -36,14 +36,14 @@ def test_likelihood_agrees_with_torchs_normal_over_what_was_seen() -> None:
     assert torch.allclose(vae.gaussian_nll(x, decoded, seen, log_sigma), expected)
 
 
-def test_closed_form_sigma_is_the_one_that_a_search_finds() -> None:
+def test_closed_form_sigma_is_the_same_as_by_a_search() -> None:
     torch.manual_seed(1)
     x, decoded = torch.randn(50, 8), 0.3 * torch.randn(50, 8)
     seen = (torch.rand(50, 8) > 0.2).float()
     grid = torch.linspace(-2, 2, 4001)
     losses = torch.stack([vae.gaussian_nll(x, decoded, seen, log_sigma).mean() for log_sigma in grid])
-    found = grid[losses.argmin()].item()
-    assert vae.optimal_log_sigma(x, decoded, seen).item() == pytest.approx(found, abs=0.01)
+    best = grid[losses.argmin()].item()
+    assert vae.optimal_log_sigma(x, decoded, seen).item() == pytest.approx(best, abs=0.01)
 
 
 def test_sigma_squared_is_the_mean_squared_error_worked_by_hand() -> None:
@@ -85,9 +85,9 @@ def test_what_was_not_measured_cannot_reach_the_encoder() -> None:
     torch.manual_seed(0)
     network = vae.Vae(features=3, latent_dim=2, width=8)
     seen = torch.tensor([[1.0, 0.0, 1.0]])
-    one, _ = network.encode(torch.tensor([[1.0, 5.0, 2.0]]), seen)
+    first, _ = network.encode(torch.tensor([[1.0, 5.0, 2.0]]), seen)
     other, _ = network.encode(torch.tensor([[1.0, -9.0, 2.0]]), seen)
-    assert torch.equal(one, other)
+    assert torch.equal(first, other)
 
 
 def test_pooled_dropout_silences_its_share_keeps_the_mean_and_rests_in_evaluation() -> None:

@@ -5,13 +5,14 @@ import pytest
 
 pytest.importorskip("torch")
 
-from crossperf.model.ensemble import Ensemble, Plan
+from crossperf.model.fitted.ensemble import Ensemble
+from crossperf.model.learn.ensemble import Plan, fit_ensemble
 
 QUICK = Plan(width=16, steps=60, fewest_epochs=1, batch_size=32)
 
 
 def fit(features: np.ndarray, targets: np.ndarray, blind: np.ndarray) -> Ensemble:
-    return Ensemble.fit(features, targets, blind, QUICK, device="cpu", seed=0)
+    return fit_ensemble(features, targets, blind, QUICK, device="cpu", seed=0)
 
 
 def cells(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +44,7 @@ def test_the_answer_is_the_median_of_the_members() -> None:
 def test_it_learns_a_simple_law() -> None:
     features, targets = cells(np.random.default_rng(0))
     plan = Plan(width=32, steps=300, batch_size=32)
-    made = Ensemble.fit(features, targets, np.zeros((4, 96), bool), plan, device="cpu", seed=0)
+    made = fit_ensemble(features, targets, np.zeros((4, 96), bool), plan, device="cpu", seed=0)
     assert np.abs(made.predict(features) - targets).mean() < 0.2 * np.abs(targets).mean()
 
 

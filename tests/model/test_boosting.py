@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crossperf import dataset, model
-from crossperf.dataset.build import Dataset, folds
+from crossperf.dataset import Dataset, folds
 from crossperf.datasets import toy
 from crossperf.model import boosting
 from crossperf.model.boosting import Candidate, Rows, trials_of
@@ -36,7 +36,7 @@ def test_the_groups_held_back_are_whole_and_a_quarter(split: dataset.Split) -> N
     groups = data.groups_n(split)
     group_of_row = {row.tobytes(): group for row, group in zip(data.features_nf, groups, strict=True)}
     assert len(group_of_row) == len(groups)
-    trials = list(trials_of(data.features_nf, data.log_relative_time_np, groups, seed=0))
+    trials = list(trials_of(data.features_nf, data.y, groups, seed=0))
     assert len(trials) == 2
     held_parts = []
     for trial in trials:
@@ -50,7 +50,7 @@ def test_the_groups_held_back_are_whole_and_a_quarter(split: dataset.Split) -> N
 
 
 def test_what_is_held_back_is_the_log_ratio_of_two_platforms(toy_data: Dataset) -> None:
-    (trial,) = trials_of(toy_data.features_nf, toy_data.log_relative_time_np, toy_data.groups_n("workload"), seed=3)
+    (trial,) = trials_of(toy_data.features_nf, toy_data.y, toy_data.groups_n("workload"), seed=3)
     first, second = trial.platforms
     row_of = {row.tobytes(): i for i, row in enumerate(toy_data.features_nf)}
     cells = [row_of[row.tobytes()] for row in trial.held_features_nf]
@@ -88,7 +88,7 @@ def test_without_tuning_it_is_the_model_of_before(toy_data: Dataset) -> None:
     fitted = model.make("xgboost", n_estimators=30, tune=False, n_jobs=1).learn(toy_data)
     assert fitted.summary_["tuned"] is False
     settings = {"max_depth": 6, "eta": 0.05, "subsample": 0.8, "colsample_bytree": 0.5, "nthread": 1, "seed": 0}
-    for platform, target in enumerate(toy_data.log_relative_time_np.T):
+    for platform, target in enumerate(toy_data.y.T):
         booster = xgboost.train(settings, xgboost.DMatrix(toy_data.features_nf, target), num_boost_round=30)
         by_hand = booster.predict(xgboost.DMatrix(toy_data.features_nf))
         assert np.array_equal(fitted._predict(toy_data.features_nf)[:, platform], by_hand.astype(np.float64))
@@ -112,7 +112,7 @@ def test_hopeless_settings_are_replaced_by_better_ones_and_the_fit_says_which(to
     assert json.loads(json.dumps(summary))["tried"] == summary["tried"]
     assert fitted.boosters_[0].num_boosted_rounds() == summary["rounds"]
     untuned = model.make("xgboost", **hopeless, tune=False).learn(toy_data)
-    truth = toy_data.log_relative_time_np
+    truth = toy_data.y
     errors = [np.abs(one.predict(toy_data.features_nf) - truth).mean() for one in (fitted, untuned)]
     assert errors[0] < errors[1]
 
@@ -127,7 +127,7 @@ def test_a_candidate_that_is_no_better_changes_nothing(toy_data: Dataset) -> Non
 
 
 def test_a_platform_where_nothing_was_held_back_is_no_reason_to_fail(toy_data: Dataset) -> None:
-    target = toy_data.log_relative_time_np.copy()
+    target = toy_data.y.copy()
     target[4:] = np.where(np.arange(target.shape[1]) == 0, target[4:], np.nan)
     fitted = model.make("xgboost", n_estimators=5).fit(
         toy_data.features_nf, target, groups=toy_data.groups_n("workload")
@@ -147,8 +147,5 @@ def test_a_tuned_model_comes_back_from_its_folder(toy_data: Dataset, tmp_path: P
 
 def test_each_seed_holds_back_other_groups(toy_data: Dataset) -> None:
     groups = toy_data.groups_n("workload")
-    held = [
-        set(next(trials_of(toy_data.features_nf, toy_data.log_relative_time_np, groups, seed)).held_group_n)
-        for seed in range(3)
-    ]
+    held = [set(next(trials_of(toy_data.features_nf, toy_data.y, groups, seed)).held_group_n) for seed in range(3)]
     assert held[0] != held[1] or held[1] != held[2]

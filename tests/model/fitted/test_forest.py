@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-from crossperf.model.forest import Forest
+from crossperf.model.fitted.forest import Forest
+from crossperf.model.state import flatten, restore
 
 
 @pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
@@ -24,9 +25,9 @@ def test_a_tree_that_is_one_leaf_gives_its_value() -> None:
     assert np.array_equal(Forest.of(trees.estimators_).predict(np.zeros((1, 2))), [[7.0, 7.0]])
 
 
-def test_the_state_brings_the_forest_back() -> None:
+def test_saving_brings_the_forest_back() -> None:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(50, 3))
     forest = Forest.of(RandomForestRegressor(n_estimators=5).fit(features, features).estimators_)
-    again = Forest.from_state(forest.state())
+    again = restore(Forest, flatten(forest))
     assert np.array_equal(again.predict(features), forest.predict(features))

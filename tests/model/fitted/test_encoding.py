@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from crossperf.model.encoding import Encoder
+from crossperf.model.fitted.encoding import Encoder
+from crossperf.model.state import flatten, restore
 
 
 def test_the_encoding_does_not_depend_on_the_unit_of_a_counter() -> None:
@@ -40,7 +41,16 @@ def test_a_constant_column_and_one_missing_everywhere_do_no_harm() -> None:
     assert np.isfinite(encoded[1]).all()
 
 
-def test_the_state_brings_the_encoder_back() -> None:
+def test_saving_brings_the_encoder_back() -> None:
     values = np.random.default_rng(1).lognormal(size=(20, 4))
     encoder = Encoder.fit(values)
-    assert np.array_equal(Encoder.from_state(encoder.state())(values), encoder(values))
+    assert np.array_equal(restore(Encoder, flatten(encoder))(values), encoder(values))
+
+
+def test_the_inverse_leads_back_to_what_was_measured_within_the_reach() -> None:
+    values = np.random.default_rng(2).lognormal(1.0, 2.0, size=(200, 3)) - 0.5
+    encoder = Encoder.fit(values)
+    near = np.abs((encoder.log(values) - encoder.mean_f) / encoder.spread_f) < 10
+    assert near.any(axis=0).all()
+    np.testing.assert_allclose(encoder.inverse(encoder(values))[near], values[near], rtol=1e-9)
+    np.testing.assert_array_equal(encoder.inverse(encoder(values)[:, :2]), encoder.inverse(encoder(values))[:, :2])

@@ -1,12 +1,13 @@
-"""The Gaussian process: its closed forms against plain refits, and what it says far from everything."""
+"""The Gaussian process: its closed forms against plain refits, and what it predicts far from everything."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from crossperf.model import kernel  # noqa: E402
-from crossperf.model.kernel import Kernel  # noqa: E402
+from crossperf.model.fitted.process import GaussianProcess  # noqa: E402
+from crossperf.model.learn import process  # noqa: E402
+from crossperf.model.learn.process import LeftOut, fit_process  # noqa: E402
 
 
 def test_the_error_of_a_left_out_group_is_that_of_a_refit_without_it() -> None:
@@ -16,20 +17,20 @@ def test_the_error_of_a_left_out_group_is_that_of_a_refit_without_it() -> None:
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
     matrix = np.exp(-apart) + 0.1 * np.eye(30)
     inverse = torch.from_numpy(np.linalg.inv(matrix))
-    errors = kernel._left_out_errors(inverse, inverse @ torch.from_numpy(targets), groups).numpy()
+    errors = process._left_out_errors(inverse, inverse @ torch.from_numpy(targets), groups).numpy()
     for group in np.unique(groups):
         own, others = groups == group, groups != group
         refit = matrix[np.ix_(own, others)] @ np.linalg.solve(matrix[np.ix_(others, others)], targets[others])
         np.testing.assert_allclose(errors[own], targets[own] - refit, atol=1e-9)
 
 
-def fitted(rng: np.random.Generator, cells: int = 120) -> tuple[Kernel, kernel.HeldOut, np.ndarray, np.ndarray]:
+def fitted(rng: np.random.Generator, cells: int = 120) -> tuple[GaussianProcess, LeftOut, np.ndarray, np.ndarray]:
     places = rng.standard_normal((cells, 3))
     targets = np.stack([np.sin(places[:, 0]), places[:, 1]], axis=1)
     groups = np.arange(cells) // 4
     folds = np.stack([groups % 8, np.where(groups % 5 == 0, 0, -1)])
-    made, held_out = Kernel.fit(places, targets, groups, folds, seed=0)
-    return made, held_out, places, targets
+    made, left_out = fit_process(places, targets, groups, folds, seed=0)
+    return made, left_out, places, targets
 
 
 def test_it_follows_a_smooth_law_and_ignores_a_feature_without_meaning() -> None:
@@ -41,7 +42,7 @@ def test_it_follows_a_smooth_law_and_ignores_a_feature_without_meaning() -> None
     assert made.length_f[2] > 1.3 * max(made.length_f[:2])
 
 
-def test_far_from_everything_it_says_the_mean_and_that_it_is_far() -> None:
+def test_far_from_everything_it_predicts_the_mean_and_its_gap_is_one() -> None:
     made, _, places, targets = fitted(np.random.default_rng(1))
     far, gap = made.predict(np.full((1, 3), 1e3))
     np.testing.assert_allclose(far[0], targets.mean(axis=0), atol=1e-6)
@@ -49,17 +50,17 @@ def test_far_from_everything_it_says_the_mean_and_that_it_is_far() -> None:
     assert made.predict(places[:1])[1][0] < 0.02
 
 
-def test_what_is_held_out_is_foretold_worse_than_what_is_known_and_cells_in_no_fold_are_left_open() -> None:
-    made, held_out, places, targets = fitted(np.random.default_rng(1))
+def test_what_is_held_out_is_predicted_worse_than_what_is_known_and_cells_in_no_fold_are_left_open() -> None:
+    made, left_out, places, targets = fitted(np.random.default_rng(1))
     known, _ = made.predict(places)
-    assert np.abs(held_out.predicted_rnp[0] - targets).mean() > np.abs(known - targets).mean()
-    np.testing.assert_array_equal(np.isnan(held_out.gap_rn[1]), np.arange(120) // 4 % 5 != 0)
-    assert (held_out.gap_rn[0] > 0).all()
+    assert np.abs(left_out.predicted_rnp[0] - targets).mean() > np.abs(known - targets).mean()
+    np.testing.assert_array_equal(np.isnan(left_out.gap_rn[1]), np.arange(120) // 4 % 5 != 0)
+    assert (left_out.gap_rn[0] > 0).all()
 
 
 def test_a_long_table_is_thinned_by_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "MOST_CELLS", 50)
+    monkeypatch.setattr(process, "MOST_CELLS", 50)
     groups = np.arange(200) // 5
-    kept = kernel._thinned(groups, np.random.default_rng(0))
+    kept = process._thinned(groups, np.random.default_rng(0))
     assert 40 <= len(kept) <= 50
     assert all((groups[kept] == group).sum() == 5 for group in np.unique(groups[kept]))

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from crossperf.errors import SettingsError
-from crossperf.model import training
+from crossperf.model.learn import training
 
 CPU = torch.device("cpu")
 

@@ -1,11 +1,12 @@
-"""Familiarity: a run like the others is familiar, one from elsewhere is not, and the counter behind it is named."""
+"""Novelty: a run like the others is familiar, one from elsewhere is not, and the counter behind it is named."""
 
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
-from crossperf.model.familiarity import Familiarity
+from crossperf.model.fitted.novelty import Novelty
+from crossperf.model.learn.novelty import fit_novelty
 from crossperf.records import FAMILIAR, UNKNOWN
 
 
@@ -17,33 +18,33 @@ def programs(rng: np.random.Generator, cells: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def made() -> Familiarity:
+def made() -> Novelty:
     features = programs(np.random.default_rng(0), 400)
     groups = np.arange(400) // 2
-    return Familiarity.fit(features, groups, np.zeros(400, bool), latent_dim=4, steps=400, device="cpu", seed=0)
+    return fit_novelty(features, groups, np.zeros(400, bool), latent_dim=4, steps=400, device="cpu", seed=0)
 
 
-def test_about_one_in_twenty_new_runs_of_the_same_kind_is_called_unusual(made: Familiarity) -> None:
-    words = made.oddness(programs(np.random.default_rng(1), 1000)).words
+def test_about_one_in_twenty_new_runs_of_the_same_kind_is_called_unusual(made: Novelty) -> None:
+    words = made.scores(programs(np.random.default_rng(1), 1000)).words
     assert np.mean([word == FAMILIAR for word in words]) == pytest.approx(0.9, abs=0.07)
 
 
-def test_a_run_with_one_counter_gone_wild_is_unknown_and_that_counter_is_named(made: Familiarity) -> None:
+def test_a_run_with_one_counter_gone_wild_is_unknown_and_that_counter_is_named(made: Novelty) -> None:
     features = programs(np.random.default_rng(2), 20)
     features[:, 5] += 4.0
-    oddness = made.oddness(features)
-    assert np.mean([word == UNKNOWN for word in oddness.words]) > 0.9
-    oddest_two = np.argsort(-oddness.by_feature_nf, axis=1)[:, :2]
+    scores = made.scores(features)
+    assert np.mean([word == UNKNOWN for word in scores.words]) > 0.9
+    oddest_two = np.argsort(-scores.by_feature_nf, axis=1)[:, :2]
     assert np.mean((oddest_two == 5).any(axis=1)) > 0.9
 
 
-def test_oddness_grows_with_the_distance_from_what_is_known(made: Familiarity) -> None:
+def test_novelty_grows_with_the_distance_from_what_is_known(made: Novelty) -> None:
     features = programs(np.random.default_rng(3), 50)
-    scores = [np.median(made.oddness(features * factor).score_n) for factor in (1.0, 2.0, 4.0)]
-    assert scores == sorted(scores)
+    medians = [np.median(made.scores(features * factor).score_n) for factor in (1.0, 2.0, 4.0)]
+    assert medians == sorted(medians)
 
 
-def test_what_was_not_measured_is_guessed_better_than_by_the_mean(made: Familiarity) -> None:
+def test_what_was_not_measured_is_guessed_better_than_by_the_mean(made: Novelty) -> None:
     truth = programs(np.random.default_rng(4), 300)
     hidden = np.random.default_rng(5).random(truth.shape) < 0.3
     guessed = made.impute(np.where(hidden, np.nan, truth), np.zeros(8, bool))
@@ -51,7 +52,7 @@ def test_what_was_not_measured_is_guessed_better_than_by_the_mean(made: Familiar
     assert np.abs(guessed - truth)[hidden].mean() < 0.5 * np.abs(truth)[hidden].mean()
 
 
-def test_what_was_not_measured_is_taken_from_a_cell_of_the_same_source(made: Familiarity) -> None:
+def test_what_was_not_measured_is_taken_from_a_cell_of_the_same_source(made: Novelty) -> None:
     exact = np.arange(8) == 3
     cell = np.full((1, 8), np.nan)
     cell[0, [0, 3]] = made.known_bf[17, [0, 3]]

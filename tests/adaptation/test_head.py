@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from crossperf.model.adapted import Adapted
+from crossperf.model.head import Head, Known, log_prior_g, suggest
 
 from crossperf import dataset, model
-from crossperf.dataset.build import Dataset
+from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import SettingsError
 from crossperf.model import Saved
-from crossperf.model.adapted import Adapted
-from crossperf.model.head import Head, Known, log_prior_g, suggest
 from crossperf.prediction.explain import explain
 from tests.model.conftest import QUICK
 from tests.prediction.test_explain import Remembering
@@ -35,7 +35,7 @@ def known_of(data: Dataset) -> Known:
 
 def off_by(head: Head, data: Dataset, log_time_w: np.ndarray) -> float:
     """Return the typical factor over all workloads, given their true times on the known platforms."""
-    predicted_n = head.predict(data.features_nf, data.log_relative_time_np)
+    predicted_n = head.predict(data.features_nf, data.y)
     truth_n = log_time_w[data.workload_n] - np.log(data.runtime_s_n)
     return float(np.exp(np.abs(predicted_n - truth_n).mean()))
 
@@ -78,7 +78,7 @@ def test_the_error_without_a_workload_is_that_of_a_head_that_never_saw_it(data: 
         others = np.delete(shots, i)
         head = Head.fit(known_of(data), others, log_time_w[others])
         cells = np.flatnonzero(data.workload_n == shots[i])
-        predicted_n = head.predict(data.features_nf[cells], data.log_relative_time_np[cells])
+        predicted_n = head.predict(data.features_nf[cells], data.y[cells])
         left_out = (predicted_n + np.log(data.runtime_s_n[cells])).mean() - log_time_w[shots[i]]
         assert whole.left_out_k[i] == pytest.approx(left_out, abs=0.1)
 
@@ -86,7 +86,7 @@ def test_the_error_without_a_workload_is_that_of_a_head_that_never_saw_it(data: 
 def test_a_prediction_stays_near_what_was_measured_however_strange_the_run(data: Dataset) -> None:
     shots = np.array([0, 1, 2])
     head = Head.fit(known_of(data), shots, data.log_time_wp[shots, 0])
-    wild_np = data.log_relative_time_np[:1] * 1e6
+    wild_np = data.y[:1] * 1e6
     contrast_p = data.log_time_wp - data.log_time_wp.mean(axis=1, keepdims=True)
     assert abs(head.predict(data.features_nf[:1], wild_np)[0] - wild_np.mean()) < 3 * np.ptp(contrast_p)
 
@@ -98,7 +98,7 @@ def test_two_known_platforms_and_features_with_gaps_are_enough(data: Dataset) ->
     known = Known.of(two.log_time_wp, features_nf, two.source_n, two.workload_n)
     assert not log_prior_g(known, 3).any()
     head = Head.fit(known, np.arange(3), two.log_time_wp[:3, 1] + 1.0)
-    assert np.isfinite(head.predict(features_nf, two.log_relative_time_np)).all()
+    assert np.isfinite(head.predict(features_nf, two.y)).all()
 
 
 def test_a_suggestion_is_unlike_what_was_measured() -> None:
@@ -175,5 +175,5 @@ def test_dropping_a_platform_drops_its_column_its_cells_and_its_feature(data: Da
         )
     )
     np.testing.assert_array_equal(less.features_nf, built.features_nf)
-    np.testing.assert_array_equal(less.log_relative_time_np, built.log_relative_time_np)
+    np.testing.assert_array_equal(less.y, built.y)
     assert less.platform_classes == built.platform_classes
