@@ -56,7 +56,7 @@ def test_without_a_table_the_training_runs_are_shown_and_not_scored(saved: Train
     result = assess(saved)
     assert len(result.scores) == 0
     assert result.held_out is not None
-    np.testing.assert_array_equal(result.held_out.log_time_wp, saved.log_time_wp)
+    np.testing.assert_array_equal(result.held_out.log_time_wp, saved.cells.log_time_wp)
     assert result.constant.fastest in saved.platforms
     assert not any("repeats" in caveat for caveat in result.caveats)  # there were some: the model does not keep them
 

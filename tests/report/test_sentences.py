@@ -3,6 +3,7 @@
 import shlex
 from dataclasses import replace
 
+import click
 import pytest
 
 from crossperf import dataset
@@ -49,7 +50,9 @@ def test_the_command_is_one_that_the_command_line_takes(result: Evaluation) -> N
     assert text is not None
     name, verb, *rest = shlex.split(text)
     assert name == "crossperf"
-    context = commands.commands[verb].make_context(verb, rest)
+    command = commands.get_command(click.Context(commands), verb)
+    assert command is not None
+    context = command.make_context(verb, rest)
     assert str(context.params["table"]) == "my runs.csv"
     assert (context.params["models"], context.params["scored_folds"]) == ("median,ridge", 1)
     assert context.params["platforms"] is None

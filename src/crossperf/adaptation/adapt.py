@@ -252,12 +252,17 @@ def _new_platform(table: RunsTable, measured: Measured, model: TrainedModel, pla
             argument="platform",
             platform=platform,
         )
-    if platform is None and len(unknown) != 1:
-        what = f"{len(unknown)} ({some_of(unknown)})" if unknown else f"none among {some_of(measured_on) or 'no runs'}"
-        todo = "Name the platform to add." if unknown else f"The model knows {some_of(model.platforms, 20)}."
+    if platform is None and not unknown:
         raise DatasetError(
-            f"{table.path}: found {what} of the platforms that the model does not know, expected runs on exactly "
-            f"one. {todo}",
+            f"{table.path}: found runs on {some_of(measured_on) or 'no platform'} alone, which the model knows already, "
+            f"expected runs on exactly one that it does not know. The model knows {some_of(model.platforms, 20)}.",
+            platforms=measured_on,
+        )
+    if platform is None and len(unknown) > 1:
+        raise DatasetError(
+            f"platform: none was named, and {table.path} has runs on {len(unknown)} platforms that the model does not "
+            f"know, expected one of {some_of(unknown)}.",
+            argument="platform",
             platforms=unknown,
         )
     return platform or unknown[0]

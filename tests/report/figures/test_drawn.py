@@ -103,7 +103,7 @@ def test_drawing_brings_no_pyplot() -> None:
         "from crossperf.report.figures import FIGURES; "
         "FIGURES['order'](by_chance(['a'], ['p', 'q'])).as_bytes('png'); print('matplotlib.pyplot' in sys.modules)"
     )
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root).stdout
     assert told == "False\n"
 
