@@ -15,10 +15,10 @@ import pytest
 
 from crossperf import catalog, platforms
 from crossperf.collect import summary
-from crossperf.collect.measurement import Measurement, counted, to_run
 from crossperf.collect.process import Runner
 from crossperf.collect.profile import Job, Profiled, backends, profile
 from crossperf.errors import CollectError, SettingsError
+from crossperf.importers.measurement import Measurement, counted, to_run
 from crossperf.runs import read_jsonl
 from tests.collect.real import need, unavailable
 

@@ -9,7 +9,7 @@ from typing import Any
 from crossperf.campaign.log import COUNTS, TIMES, lines, work_of
 from crossperf.campaign.spec import CountSet, Mode, Spec, Work
 from crossperf.campaign.timing import spread
-from crossperf.collect.measurement import Measurement, to_run
+from crossperf.importers.measurement import Measurement, to_run
 from crossperf.records import Run
 
 

@@ -16,10 +16,11 @@ from typing import Any
 
 from crossperf.campaign.log import COUNTS, add, in_words, lines, work_of
 from crossperf.campaign.spec import CountSet, Spec, Work
-from crossperf.collect import ncu
+from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.process import end_family, version_of
 from crossperf.collect.valgrind import ValgrindBackend, events_of
 from crossperf.errors import CollectError
+from crossperf.importers import ncu
 
 Say = Callable[[str], None]
 _LIMIT_S = 600.0
@@ -137,7 +138,7 @@ def _told(text: str) -> dict[str, Any] | None:
 
 
 def _ncu(counts: CountSet, left: Sequence[Work], until: float | None) -> Iterator[dict[str, Any]]:
-    backend = ncu.NcuBackend()
+    backend = NcuBackend()
     if why_not := backend.why_not():
         raise CollectError(f"counts {counts.name}: {why_not}")
     for start in range(0, len(left), _NCU_BATCH):
@@ -146,7 +147,7 @@ def _ncu(counts: CountSet, left: Sequence[Work], until: float | None) -> Iterato
         yield from _under_ncu(backend, counts, left[start : start + _NCU_BATCH])
 
 
-def _under_ncu(backend: ncu.NcuBackend, counts: CountSet, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
+def _under_ncu(backend: NcuBackend, counts: CountSet, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
     """Yield the counts of a batch: ncu lists launches in order, and the program tells how many each input made."""
     with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
         batch, table = Path(name, "batch.txt"), Path(name, "ncu.csv")

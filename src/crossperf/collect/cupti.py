@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import FORMULAS
-from crossperf.collect.measurement import Measurement
 from crossperf.collect.ncu import why_no_gpu
 from crossperf.collect.process import Runner
 from crossperf.errors import CollectError
+from crossperf.importers.measurement import Measurement
 
 _COMPILERS = ("cc", "gcc", "clang")
 #: Where the parts of CUPTI lie below a folder of CUDA; Debian's packages spread theirs over /usr.

@@ -20,7 +20,6 @@ from typing import Any, Protocol
 from crossperf import catalog
 from crossperf.collect import system
 from crossperf.collect.cupti import CuptiBackend
-from crossperf.collect.measurement import Counted, Measurement, counted, to_run
 from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.papi import PapiBackend
 from crossperf.collect.perf import PerfBackend
@@ -29,6 +28,7 @@ from crossperf.collect.rocprof import RocprofBackend
 from crossperf.collect.strace import StraceBackend
 from crossperf.collect.valgrind import Cache, ValgrindBackend
 from crossperf.errors import CollectError, MissingDependencyError, SettingsError, did_you_mean
+from crossperf.importers.measurement import Counted, Measurement, counted, to_run
 from crossperf.platforms import cache_geometry
 from crossperf.records import OK, Run
 

@@ -6,8 +6,8 @@ import platform as python_platform
 from collections.abc import Mapping
 from typing import Any
 
-from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Execution
+from crossperf.importers.measurement import Measurement
 
 
 def measurement(execution: Execution, facts: Mapping[str, Any]) -> Measurement:

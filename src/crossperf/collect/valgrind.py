@@ -11,9 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crossperf.collect import callgrind, instructions
-from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Execution, Runner, version_of
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
+from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
 
 #: Bytes, ways and bytes a line of one cache.

@@ -22,8 +22,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import canonical
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import MissingDependencyError, ProfileFileError
+from crossperf.importers.measurement import Measurement
 from crossperf.runs.rules import as_number
 
 Regions = Literal["whole", "leaf"]

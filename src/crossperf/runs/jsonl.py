@@ -16,22 +16,33 @@ from crossperf.runs.rules import COUNTER_PREFIX, Problem
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield each line's number with its columns, or with the problem that keeps it from being read."""
+    return ((number, _columns_of(row, number)) for number, row in objects(path))
+
+
+def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Yield each line's number with its JSON object, or with the problem that keeps it from being read."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
-                yield number, _columns_of(line, number)
+                yield number, _object_of(line, number)
 
 
-def _columns_of(line: bytes, number: int) -> dict[str, Any] | Problem:
+def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
     try:
         facts = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "not UTF-8 text")
         advice = "Mend or remove the line; a last line cut short comes from an interrupted write."
         return Problem(f"text that is not JSON ({reason})", "one JSON object", advice, row=number)
     if not isinstance(facts, dict):
         return Problem(f"JSON {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
+    return facts
+
+
+def _columns_of(facts: dict[str, Any] | Problem, number: int) -> dict[str, Any] | Problem:
+    if isinstance(facts, Problem):
+        return facts
     counters = facts.pop("counters", None) or {}
     if not isinstance(counters, dict):
         found = f"a {type(counters).__name__} under 'counters'"
@@ -135,7 +146,7 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
     highest = -1
     with Path(path).open("rb") as lines:
         for number, text in enumerate(lines, start=1):
-            row = _columns_of(text, number) if name in text else None
+            row = _object_of(text, number) if name in text else None
             if isinstance(row, dict) and (row.get("app"), row.get("input"), row.get("platform")) == (
                 app,
                 input,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crossperf.catalog import canonical
-from crossperf.collect.measurement import Measurement
+from crossperf.importers.measurement import Measurement
 
 _SECONDS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
 _COUNTERS = {

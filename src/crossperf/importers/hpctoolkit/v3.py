@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import ProfileFileError, some_of
 from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+from crossperf.importers.measurement import Measurement
 
 EXPERIMENT = "experiment.xml"
 #: HPCToolkit 3 wrote 2.0, then 2.2.

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import ProfileFileError
 from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+from crossperf.importers.measurement import Measurement
 
 #: Needed files with the four letters of their header and their footer.
 FILES = {"meta.db": (b"meta", b"_meta.db"), "profile.db": (b"prof", b"_prof.db"), "cct.db": (b"ctxt", b"__ctx.db")}
