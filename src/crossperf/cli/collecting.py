@@ -98,65 +98,58 @@ def profile(
     crossperf profile --repeats 5 -o runs.jsonl -- ./app --size 100
     """
     from crossperf import platforms as known_platforms
-    from crossperf.collect import profile as collect
-    from crossperf.collect import summary
-    from crossperf.collect.valgrind import parse_caches
+    from crossperf.collect import backends, summary
+    from crossperf.collect.profile import profile as profile_command
     from crossperf.files import write_json
 
-    facts = known_platforms.facts_of_this_machine()
-    tools = collect.backends(facts, parse_caches(cache) if cache else None, multiplex, launch_limit)
     if list_:
-        click.echo("\n".join(summary.choices(collect.choices(tools))))
+        tools = backends.backends(known_platforms.facts_of_this_machine(), cache, multiplex, launch_limit)
+        click.echo("\n".join(summary.choices(backends.choices(tools))))
         return 0
     _refuse_unwritable(output)
-    job = collect.Job.of(
+    result = profile_command(
         command,
-        platform=platform,
-        platform_class=platform_class,
         app=app,
         input=input_,
+        platform=platform,
+        platform_class=platform_class,
         repeats=repeats,
-        time_limit_s=_seconds("--timeout", timeout),
-        count_limit_s=_seconds("--count-timeout", count_timeout),
+        backend=backend,
+        cache=cache,
+        multiplex=multiplex,
+        launch_limit=launch_limit,
+        timeout=timeout,
+        count_timeout=count_timeout,
         ranks=ranks,
         threads=threads,
+        registry=_registry(registry),
+        say=say,
     )
-    result = collect.profile(job, tools, facts, backend, say)
     if result.executions:
-        here = _this_platform(_registry(registry), facts, platform, result.platform_class)
-        result.job = replace(job, platform=here.name)
+        _keep(_registry(registry), result.platform)
     runs = _numbered(result.runs, output)
     for line in summary.lines(result):
         say(line)
     _append(output, runs)
     if json_file:
-        write_json(json_file, {"format": 1, "not_counted": result.not_counted, "runs": [run.to_json() for run in runs]})
+        write_json(
+            json_file, {"format": 1, "not_counted": dict(result.not_counted), "runs": [run.to_json() for run in runs]}
+        )
         wrote(json_file)
     return result.exit_status
 
 
-def _seconds(option: str, value: float | None) -> float | None:
-    if value is not None and not value > 0:
-        raise SettingsError(f"{option}: found {value:g}, expected seconds above 0.")
-    return value
-
-
-def _this_platform(registry: Path, facts: dict[str, Any], name: str | None, platform_class: str) -> Platform:
-    """Return the entry of this machine; one that is not kept yet is added, so that facts go with runs."""
+def _keep(registry: Path, platform: Platform) -> None:
+    """Add a platform that is not kept yet, so that its facts go with the runs."""
     from crossperf import platforms
 
-    kept = platforms.read(registry)
-    by_name = {entry.name: entry for entry in kept}
-    found = by_name.get(name) if name else platforms.matching(kept, facts, platform_class)
-    if found:
-        return found
-    new = platforms.Platform(name or platforms.name_for(facts, platform_class), platform_class, facts)
+    if platform.name in {kept.name for kept in platforms.read(registry)}:
+        return
     try:
-        platforms.add(registry, new)
-        say(f"added platform {new.name} to {registry}")
+        platforms.add(registry, platform)
+        say(f"added platform {platform.name} to {registry}")
     except CrossperfError as error:
-        say(f"warning: platform {new.name} was not added ({error}); its runs are recorded all the same")
-    return new
+        say(f"warning: platform {platform.name} was not added ({error}); its runs are recorded all the same")
 
 
 def _refuse_unwritable(path: Path) -> None:
@@ -370,6 +363,7 @@ def platforms_compare(registry: Path, first: str, second: str, json_file: Path |
     """Show two entries side by side, with the second over the first; 'here' is this machine."""
     from crossperf import platforms as known
     from crossperf.files import write_json
+    from crossperf.plain import to_json
 
     rows = known.compare(_entry(registry, first), _entry(registry, second))
     shown = [(row.fact, *row.texts, f"{row.ratio:.3g}" if row.ratio is not None else "") for row in rows]
@@ -379,7 +373,7 @@ def platforms_compare(registry: Path, first: str, second: str, json_file: Path |
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
         click.echo("  ".join([*cells, line[3]]).rstrip())
     if json_file:
-        write_json(json_file, {"format": 1, "a": first, "b": second, "facts": [row.to_json() for row in rows]})
+        write_json(json_file, {"format": 1, "a": first, "b": second, "facts": to_json(rows)})
         wrote(json_file)
 
 
