@@ -8,7 +8,7 @@ import pytest
 from crossperf.errors import ProfileFileError
 from crossperf.importers import mapping
 from crossperf.importers.measurement import to_run
-from crossperf.importers.tabular import Reading
+from crossperf.importers.tabular import ProfileReading
 
 MAPPING = """
 tool = "papi"
@@ -38,7 +38,7 @@ def write(tmp_path: Path, rows: str, text: str = MAPPING) -> tuple[Path, Path]:
     return table, map_file
 
 
-def read(table: Path, map_file: Path) -> Reading:
+def read(table: Path, map_file: Path) -> ProfileReading:
     return mapping.TableImporter(mapping.load(map_file)).read(table)
 
 

@@ -51,9 +51,8 @@ def count(
         add(path, {"counts": counts.name, "tool": counts.tool, **facts})
         remaining_s = (time.monotonic() - start) / number * (len(left) - number)
         failed = f": {facts['error']}" if "error" in facts else ""
-        say(
-            f"{counts.name}: {number}/{len(left)} {facts['workload']} {facts['input']}{failed} ({in_words(remaining_s)} left)"
-        )
+        work = Work(facts["workload"], facts["input"])
+        say(f"{counts.name}: {number}/{len(left)} {work.line}{failed} ({in_words(remaining_s)} left)")
 
 
 def _valgrind(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:

@@ -141,15 +141,15 @@ def derive(events: Events, formulas: Iterable[Formula]) -> dict[str, Derived]:
     >>> derive({"loads": 3.0, "instructions": None}, [loads])["mem_ratio"].reason
     'instructions was not counted'
     """
-    found: dict[str, Derived] = {}
+    derived: dict[str, Derived] = {}
     for formula in formulas:
-        known = found.get(formula.counter)
+        known = derived.get(formula.counter)
         if known is not None and known.value is not None:
             continue
         if not any(name in events for name in formula.events):
             continue
         try:
-            found[formula.counter] = Derived(formula.value(events), formula)
+            derived[formula.counter] = Derived(formula.value(events), formula)
         except UndefinedError as reason:
-            found.setdefault(formula.counter, Derived(None, formula, str(reason)))
-    return found
+            derived.setdefault(formula.counter, Derived(None, formula, str(reason)))
+    return derived

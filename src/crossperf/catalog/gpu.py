@@ -40,11 +40,11 @@ _DIVERGENT = "smsp__sass_branch_targets_threads_divergent.sum"
 _NO_PREDICTION = "A GPU predicts no branches: branches at which the threads of a warp part, to all branches."
 _L1 = (
     "32-byte sectors looked up in L1TEX by loads and stores; its stores write through, so a store that finds no"
-    " line counts as a miss. ncu flushes the caches before each kernel unless told otherwise."
+    " line counts as a miss. ncu flushes the caches before each kernel unless set otherwise."
 )
 _L2 = (
     "32-byte sectors that the L1 asked of the L2. Traffic between the two halves of an L2 is left out: it would"
-    " count some sectors twice. ncu flushes the caches before each kernel unless told otherwise."
+    " count some sectors twice. ncu flushes the caches before each kernel unless set otherwise."
 )
 _L2_TEXT = "lts__t_sectors_srcunit_tex_lookup_miss.sum // lts__t_sectors_srcunit_tex_lookup_hit.sum"
 
@@ -234,5 +234,5 @@ _ROCPROF = (
     Formula("threads", "rocprof", _AMD, "queues", "Hardware queues that carried a kernel; HIP maps streams onto them."),
 )
 
-#: CUPTI first: it sees streams that only copy, and every launch where ncu was told to count some.
+#: CUPTI first: it sees streams that only copy, and every launch where ncu was set to count some.
 GPU_FORMULAS: tuple[Formula, ...] = (*_CUPTI, *_NCU, *_NVPROF, *_ROCPROF)

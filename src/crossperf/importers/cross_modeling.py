@@ -20,7 +20,7 @@ from crossperf.catalog import canonical
 from crossperf.errors import ProfileFileError, some_of
 from crossperf.importers import tabular
 from crossperf.importers.measurement import Measurement
-from crossperf.importers.tabular import Reading, UnusableRowError
+from crossperf.importers.tabular import ProfileReading, UnusableRowError
 from crossperf.runs.rules import as_number, is_missing
 
 RESULTS = "results.json"
@@ -64,12 +64,12 @@ class CrossModelingImporter:
             return _looks_like_results(path)
         return path.suffix == ".csv" and set(_NEEDED) <= set(tabular.header(path))
 
-    def read(self, path: Path, /) -> Reading:
+    def read(self, path: Path, /) -> ProfileReading:
         """Return one measurement for each sound row, and the other rows with their reasons."""
         if path.is_dir():
             path = path / RESULTS
         if path.suffix == ".json":
-            return Reading([_result(path)], [])
+            return ProfileReading([_result(path)], [])
         return tabular.read(path, lambda number, row: _of_row(path, number, row))
 
 

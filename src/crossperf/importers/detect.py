@@ -12,7 +12,7 @@ from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
 from crossperf.importers.formats import TABLE, Importer, importers
 from crossperf.importers.measurement import Measurement, to_run
-from crossperf.importers.tabular import Reading, Rejected
+from crossperf.importers.tabular import ProfileReading, Rejected
 from crossperf.records import Run
 from crossperf.runs.rules import failed
 
@@ -166,7 +166,7 @@ class _Importing:
         notes = [note for measurement in reading.measurements for note in self._run(path, measurement, reading)]
         self.imported.notes.extend((str(path), note) for note in dict.fromkeys(notes))
 
-    def _run(self, path: Path, measurement: Measurement, reading: Reading) -> list[str]:
+    def _run(self, path: Path, measurement: Measurement, reading: ProfileReading) -> list[str]:
         """Add the run of one measurement, and return the notes on it."""
         lacking = [name for name in _NAMES if not self._named(name, measurement)]
         row = measurement.facts.get("imported_row")
@@ -186,7 +186,7 @@ class _Importing:
     def _named(self, name: str, measurement: Measurement) -> bool:
         return name in self.names or measurement.facts.get(name) not in (None, "")
 
-    def _named_somewhere(self, name: str, reading: Reading) -> bool:
+    def _named_somewhere(self, name: str, reading: ProfileReading) -> bool:
         return any(self._named(name, measurement) for measurement in reading.measurements)
 
     def result(self, paths: Sequence[str | Path]) -> Imported:

@@ -13,7 +13,7 @@ from crossperf.importers.caliper import Regions
 from crossperf.importers.cross_modeling import CrossModelingImporter
 from crossperf.importers.mapping import TableImporter, TableMap
 from crossperf.importers.measurement import Measurement
-from crossperf.importers.tabular import Reading
+from crossperf.importers.tabular import ProfileReading
 
 TABLE = TableImporter.name
 
@@ -28,7 +28,7 @@ class Importer(Protocol):
     def reads(self, path: Path, /) -> bool:
         """Tell by a cheap look whether a file or folder is of this format."""
 
-    def read(self, path: Path, /) -> Reading:
+    def read(self, path: Path, /) -> ProfileReading:
         """Return the measurements of a file or folder; one that cannot be used raises `ProfileFileError`."""
 
 
@@ -40,9 +40,9 @@ class ProfileImporter:
     reads: Callable[[Path], bool]
     measurements: Callable[[Path], list[Measurement]]
 
-    def read(self, path: Path, /) -> Reading:
+    def read(self, path: Path, /) -> ProfileReading:
         """Return the measurements of a file or folder."""
-        return Reading(self.measurements(path), [])
+        return ProfileReading(self.measurements(path), [])
 
 
 def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> dict[str, Importer]:

@@ -36,7 +36,7 @@ from crossperf.catalog import COUNTERS
 from crossperf.errors import ProfileFileError, did_you_mean, some_of
 from crossperf.importers import tabular
 from crossperf.importers.measurement import Measurement
-from crossperf.importers.tabular import JSON_LINES, Reading, UnusableRowError
+from crossperf.importers.tabular import JSON_LINES, ProfileReading, UnusableRowError
 from crossperf.records import COLUMNS
 from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, as_number, check_value, failed, is_missing
 
@@ -172,7 +172,7 @@ class TableImporter:
         """Tell by its ending whether a file is a table of text."""
         return path.suffix in (".csv", ".tsv", *JSON_LINES) and path.is_file()
 
-    def read(self, path: Path, /) -> Reading:
+    def read(self, path: Path, /) -> ProfileReading:
         """Return one measurement for each sound row, and the other rows with their reasons."""
         # In JSONL an absent key is an empty cell.
         wanted = [] if path.suffix in JSON_LINES else self.mapping.wanted()

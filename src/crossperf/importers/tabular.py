@@ -34,7 +34,7 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ProfileReading:
     """What a file of profiles holds: the measurements, and the rows that could not be used."""
 
     measurements: list[Measurement]
@@ -45,7 +45,7 @@ class UnusableRowError(Exception):
     """A row cannot be used; the text says which cells are wrong and why."""
 
 
-def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement]) -> Reading:
+def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement]) -> ProfileReading:
     """Return one measurement for each sound row, and the other rows with their reasons.
 
     Parameters
@@ -53,7 +53,7 @@ def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement
     measurement_of
         Makes a measurement of a row's number and columns, or raises `UnusableRowError`.
     """
-    reading = Reading([], [])
+    reading = ProfileReading([], [])
     for number, row in rows(path):
         try:
             if isinstance(row, Problem):

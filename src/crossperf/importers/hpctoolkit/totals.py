@@ -75,8 +75,8 @@ def seconds(name: str) -> tuple[str, float] | None:
     >>> seconds("CPUTIME (usec)"), seconds("PAPI_TOT_CYC")
     (('CPUTIME', 1e-06), None)
     """
-    found = re.fullmatch(r"(.+?) \((\w+)\)", name)
-    return (found[1].upper(), _SECONDS[found[2]]) if found and found[2] in _SECONDS else None
+    match = re.fullmatch(r"(.+?) \((\w+)\)", name)
+    return (match[1].upper(), _SECONDS[match[2]]) if match and match[2] in _SECONDS else None
 
 
 def to_measurement(totals: Totals) -> Measurement:
