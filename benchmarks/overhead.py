@@ -2,7 +2,7 @@
 
     python benchmarks/overhead.py [--write]
 
-Each ratio is taken in one run, bare and measured executions in turn, so that a noisy machine disturbs both alike.
+Each ratio is taken in one run, bare and measured executions in turn, so that noise disturbs both the same way.
 Needs gcc; valgrind, perf, strace, stress-ng and LAMMPS (Debian: lammps) are used where they are, and named where not.
 """
 
@@ -20,8 +20,8 @@ from pathlib import Path
 
 from crossperf import platforms
 from crossperf.collect import callgrind, instructions
+from crossperf.collect.backends import backends
 from crossperf.collect.process import Runner
-from crossperf.collect.profile import backends
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "tests" / "collect" / "programs"
 PAIRS = 7
@@ -43,22 +43,22 @@ run {steps}
 
 def commands(folder: Path) -> dict[str, list[str]]:
     """Return the programs by name, sized to more than a second each."""
-    found: dict[str, list[str]] = {}
+    programs: dict[str, list[str]] = {}
     for name in ("dgemm", "chase", "files", "threads"):
         program = folder / name
         source = PROGRAMS / f"{name}.c"
         subprocess.run(["gcc", "-O2", "-pthread", "-o", str(program), str(source)], check=True)
-        found[name] = [str(program)]
+        programs[name] = [str(program)]
     (folder / "in").write_bytes(b"x" * (64 << 20))
-    found["dgemm"] += ["1100"]
-    found["chase"] += ["20000000"]
-    found["files"] += [str(folder / "in"), str(folder / "out"), "16"]
-    found["threads"] += ["6"]
-    found["python"] = [sys.executable, "-c", "s = 0\nfor i in range(20_000_000): s += i * i"]
+    programs["dgemm"] += ["1100"]
+    programs["chase"] += ["20000000"]
+    programs["files"] += [str(folder / "in"), str(folder / "out"), "16"]
+    programs["threads"] += ["6"]
+    programs["python"] = [sys.executable, "-c", "s = 0\nfor i in range(20_000_000): s += i * i"]
     if shutil.which("lmp"):
         (folder / "in.melt").write_text(MELT.format(cells=12, steps=200))
-        found["lammps"] = ["lmp", "-in", str(folder / "in.melt"), "-log", "none", "-screen", "none"]
-    return found
+        programs["lammps"] = ["lmp", "-in", str(folder / "in.melt"), "-log", "none", "-screen", "none"]
+    return programs
 
 
 def smaller(folder: Path, name: str, command: list[str]) -> list[str]:
@@ -85,10 +85,10 @@ def bare_s(command: list[str]) -> float:
     return time.perf_counter() - start
 
 
-def native(found: dict[str, list[str]]) -> list[str]:
+def native(programs: dict[str, list[str]]) -> list[str]:
     runner = Runner()
     rows = ["| program | bare, s | native pass / bare | lowest to highest |", "|---|---|---|---|"]
-    for name, command in found.items():
+    for name, command in programs.items():
         bare_s(command)
         pairs = []
         for number in range(PAIRS):
@@ -106,7 +106,7 @@ def native(found: dict[str, list[str]]) -> list[str]:
     return rows
 
 
-def tools(folder: Path, found: dict[str, list[str]]) -> list[str]:
+def tools(folder: Path, programs: dict[str, list[str]]) -> list[str]:
     runner = Runner()
     known = [
         tool for tool in backends(platforms.facts_of_this_machine()) if tool.name in ("perf", "strace", "valgrind")
@@ -116,7 +116,7 @@ def tools(folder: Path, found: dict[str, list[str]]) -> list[str]:
         f"| program | native, s | {' | '.join(f'{tool.name}, times' for tool in usable)} |",
         "|---" * (2 + len(usable)) + "|",
     ]
-    for name, command in found.items():
+    for name, command in programs.items():
         small = smaller(folder, name, command)
         alone = statistics.median(runner.execute(small, quiet=True).wall_s for _ in range(3))
         times = [tool.count(small, runner).runtime_s or 0.0 for tool in usable]
@@ -158,7 +158,7 @@ def main() -> None:
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = commands(folder)
+        programs = commands(folder)
         page = [
             "# What measuring costs",
             "",
@@ -166,11 +166,11 @@ def main() -> None:
             "",
             f"## The native pass: at most 1.15 ({PAIRS} pairs)",
             "",
-            *native(found),
+            *native(programs),
             "",
             "## Under a tool that counts (wall time over native; smaller inputs)",
             "",
-            *tools(folder, found),
+            *tools(folder, programs),
             "",
             "perf takes about 0.2 s to set its tracepoints up and down, whatever the program.",
             "",

@@ -13,6 +13,7 @@ import json
 import statistics
 import sys
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -53,21 +54,21 @@ def main() -> int:
 
 def write_platforms(spec: campaign.Spec, folder: Path, path: Path) -> None:
     """Write the facts of the platforms, without what names a single machine."""
-    facts_of = {line["platform"]: line["facts"] for line in log.lines(folder / log.TIMES) if "facts" in line}
+    facts_of = log.machines(folder)
     path.unlink(missing_ok=True)
     for mode in spec.modes.values():
-        facts = {name: value for name, value in facts_of[mode.name].items() if name not in ("kernel", "os")}
-        platforms.add(path, platforms.Platform(mode.name, mode.platform_class, facts | {"threads": mode.threads}))
+        facts = replace(facts_of[mode.name], kernel=None, os=None, more={"threads": mode.threads})
+        platforms.add(path, platforms.Platform(mode.name, mode.platform_class, facts))
 
 
 def different_checksums(runs: list[Run]) -> list[str]:
     """Return the inputs whose result is not the same everywhere."""
-    found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    checksums: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for run in runs:
         if run.status == OK:
-            found[run.app, run.input][run.platform] = float(run.metadata["checksum"])
+            checksums[run.app, run.input][run.platform] = float(run.metadata["checksum"])
     problems = []
-    for (app, name), by_platform in found.items():
+    for (app, name), by_platform in checksums.items():
         low, high = min(by_platform.values()), max(by_platform.values())
         limit = TOLERANCE["float" if "precision=float" in name else "double"]
         if high - low > limit * max(abs(low), abs(high), 1e-30):
@@ -117,21 +118,21 @@ def facts(runs: list[Run], spec: campaign.Spec) -> dict[str, object]:
     for run in runs:
         if run.status == OK and run.runtime_s is not None:
             times[run.app, run.input].setdefault(run.platform, run.runtime_s)
-    whole = [found for found in times.values() if len(found) == len(spec.modes)]
-    orders = Counter(tuple(sorted(found, key=found.__getitem__)) for found in whole)
-    fastest = Counter(min(found, key=found.__getitem__) for found in whole)
+    whole = [of_work for of_work in times.values() if len(of_work) == len(spec.modes)]
+    orders = Counter(tuple(sorted(of_work, key=of_work.__getitem__)) for of_work in whole)
+    fastest = Counter(min(of_work, key=of_work.__getitem__) for of_work in whole)
     return {
         "workloads": len({run.app for run in ok}),
         "inputs": len({(run.app, run.input) for run in ok}),
         "cells": len(ok),
         "failed": sum(run.status != OK for run in runs),
-        "median_variation": {name: round(statistics.median(found), 4) for name, found in by_platform.items()},
+        "median_variation": {name: round(statistics.median(spreads), 4) for name, spreads in by_platform.items()},
         "orders": len(orders),
         "most_common_order": [list(orders.most_common(1)[0][0]), round(orders.most_common(1)[0][1] / len(whole), 3)]
         if whole
         else None,
         "fastest": {name: round(count / len(whole), 3) for name, count in fastest.most_common()},
-        "largest_ratio": max((max(found.values()) / min(found.values()) for found in whole), default=None),
+        "largest_ratio": max((max(of_work.values()) / min(of_work.values()) for of_work in whole), default=None),
     }
 
 

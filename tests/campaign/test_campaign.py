@@ -11,7 +11,7 @@ import pytest
 
 from crossperf import campaign
 from crossperf.campaign import counting, log
-from crossperf.campaign.timing import spread
+from crossperf.campaign.log import spread
 from crossperf.errors import CollectError, SettingsError
 from crossperf.runs.table import from_runs
 from tests.collect.real import need

@@ -27,12 +27,10 @@ def test_every_collector_can_be_imported_on_a_bare_python(tmp_path: Path) -> Non
 def test_a_command_is_profiled_and_its_runs_appended_on_a_bare_python(tmp_path: Path) -> None:
     """The example of docs/profile.md."""
     code = """
-from crossperf import platforms
-from crossperf.collect.profile import Job, backends, profile
+from crossperf.collect.profile import profile
 from crossperf.runs import append, read_jsonl
 
-facts = platforms.facts_of_this_machine()
-result = profile(Job.of(["ls", "/"], platform="here"), backends(facts), facts, "os")
+result = profile(["ls", "/"], platform="here", backend="os")
 append("runs.jsonl", result.runs)
 print(len(read_jsonl("runs.jsonl")))
 """

@@ -7,9 +7,9 @@ import pytest
 
 from crossperf.catalog import GPU_FORMULAS, derive
 from crossperf.collect import cupti, ncu
-from crossperf.collect.measurement import counted
 from crossperf.collect.process import Runner
 from crossperf.errors import CollectError
+from crossperf.importers.measurement import counted
 from tests.collect.gpu_known import BLOCKS, BYTES_TO_GPU, BYTES_TO_HOST, built
 
 # What our library wrote for tests/collect/programs/gpu_known.cu on an NVIDIA H200, CUDA 13.0, driver 580.159.04.

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from crossperf.collect import perf
-from crossperf.collect.measurement import counted
 from crossperf.collect.perf import PerfBackend
 from crossperf.collect.process import Runner
 from crossperf.collect.strace import StraceBackend, events_of
-from crossperf.errors import CollectError, ProfileFileError
+from crossperf.errors import CollectError
+from crossperf.importers.measurement import counted
 from tests.collect.real import need, unavailable
 
 DATA = Path(__file__).parents[1] / "data" / "perf"
@@ -86,67 +86,6 @@ def test_hardware_events_are_asked_for_in_groups_that_fit_the_counters_of_a_proc
     assert "page-faults" not in wanted
     assert "ls_dispatch.ld_dispatch" in PerfBackend("AMD")._wanted_hardware()
     assert max(map(len, perf._chunks(wanted, 4))) == 4
-
-
-@pytest.mark.parametrize("name", ["software.csv", "software.json", "semicolons.csv", "intervals.csv", "repeats.csv"])
-def test_recorded_files_of_perf_are_read(name: str) -> None:
-    path = DATA / name
-    assert perf.reads(path)
-    (found,) = perf.read(path)
-    assert found.events["page-faults"] is not None
-    assert found.events["page-faults"] > 0
-    assert found.events["instructions"] is None
-    assert any("could not count instructions" in note for note in found.notes)
-    assert found.runtime_s is not None
-    assert found.runtime_s == pytest.approx(0.3, abs=0.15)
-
-
-def test_intervals_add_up_to_the_whole() -> None:
-    (found,) = perf.read(DATA / "intervals.csv")
-    lines = [line.split(",") for line in (DATA / "intervals.csv").read_text().splitlines() if "page-faults" in line]
-    counts = [float(fields[1]) for fields in lines if fields[1] != "<not counted>"]
-    assert found.events["page-faults"] == sum(counts)
-    assert len(lines) > len(counts) > 1
-
-
-def test_json_and_csv_of_one_kind_of_run_name_the_same_events() -> None:
-    events = [set(perf.read(DATA / name)[0].events) for name in ("software.csv", "software.json", "semicolons.csv")]
-    assert events[0] == events[1] == events[2]
-
-
-def test_a_shared_counter_keeps_its_share_and_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "perf.json"
-    row = {"counter-value": "1000.0", "unit": "", "event": "cache-misses", "event-runtime": 5, "pcnt-running": 40.0}
-    path.write_text(json.dumps(row) + "\n")
-    (found,) = perf.read(path)
-    assert found.facts["perf_running_share"] == {"cache-misses": 0.4}
-    assert found.notes[0] == "cache-misses was counted for 40% of the time and scaled by perf"
-
-
-def test_a_negative_count_stays_in_the_events_and_out_of_the_counters(tmp_path: Path) -> None:
-    path = tmp_path / "perf.csv"
-    path.write_text("-12,,branch-misses,100,50.00,,\n300,,branches,100,50.00,,\n")
-    (found,) = perf.read(path)
-    assert found.events["branch-misses"] == -12
-    result = counted([found])
-    assert "branch_miss_ratio" not in result.values
-    assert "negative" in result.missing["branch_miss_ratio"]
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("", "found no event"),
-        ("# started on Sunday\n\n", "found no event"),
-        ("Performance counter stats for 'ls':\n", "line 1: found .Performance counter"),
-        ("12,,page-faults,5,100.00\n\x00\x01garbage", "line 2"),
-    ],
-)
-def test_what_is_no_output_of_perf_stat_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
-    path = tmp_path / "perf.txt"
-    path.write_text(text)
-    with pytest.raises(ProfileFileError, match=sentence):
-        perf.read(path)
 
 
 def test_a_call_that_another_thread_interrupts_is_counted_once_in_the_log_of_strace() -> None:
@@ -238,9 +177,3 @@ def test_multiplexed_events_come_from_one_execution_with_their_share(
     assert "branches:u was counted for 40% of the time and scaled by perf" in found.notes
     assert any("came out negative" in note for note in found.notes)
     assert "cache_miss_ratio" not in counted([found]).values
-
-
-def test_both_kinds_of_cores_of_a_hybrid_processor_are_added_up(tmp_path: Path) -> None:
-    path = tmp_path / "perf.csv"
-    path.write_text("30,,cpu_core/instructions/u,5,100.00\n12,,cpu_atom/instructions/u,5,100.00\n")
-    assert counted(perf.read(path)).values["instructions"] == 42.0

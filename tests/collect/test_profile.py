@@ -15,11 +15,15 @@ import pytest
 
 from crossperf import catalog, platforms
 from crossperf.collect import summary
-from crossperf.collect.measurement import Measurement, counted, to_run
+from crossperf.collect.backends import backends
 from crossperf.collect.process import Runner
-from crossperf.collect.profile import Job, Profiled, backends, profile
+from crossperf.collect.profile import Profile, ProfileTarget, measure, profile
 from crossperf.errors import CollectError, SettingsError
-from crossperf.runs import read_jsonl
+from crossperf.importers.measurement import Measurement, counted, to_run
+from crossperf.platforms import MachineFacts
+from crossperf.runs import jsonl, read_jsonl
+from crossperf.runs.rules import Problem
+from crossperf.runs.table import check
 from tests.collect.real import need, unavailable
 
 CPU_ROWS = [
@@ -27,6 +31,9 @@ CPU_ROWS = [
     "cache_miss_ratio", "branch_miss_ratio", "page_levels", "page_faults", "threads",
     "io_bytes_read", "io_bytes_written", "io_files_opened",
 ]  # fmt: skip
+
+
+TRUE = ProfileTarget.of(["true"], platform="p")
 
 
 @pytest.fixture
@@ -173,10 +180,10 @@ def test_an_interrupt_while_counting_keeps_the_native_runs(
     [
         (["profile"], "no command was given"),
         (["profile", "--", "nosuchprogram"], "nosuchprogram: no such command on PATH"),
-        (["profile", "--repeats", "0", "true"], "--repeats: found 0, expected at least 1"),
+        (["profile", "--repeats", "0", "true"], "repeats: found 0, expected at least 1"),
         (["profile", "--backend", "valgrnd", "true"], "did you mean 'valgrind'"),
-        (["profile", "--timeout", "0", "true"], "--timeout: found 0, expected seconds above 0"),
-        (["profile", "--cache", "D1=1", "true"], "--cache: found 'D1=1'"),
+        (["profile", "--timeout", "0", "true"], "timeout: found 0, expected seconds above 0"),
+        (["profile", "--cache", "D1=1", "true"], "cache: found 'D1=1'"),
         (["profile", "-o", "nowhere/runs.jsonl", "true"], "the folder nowhere does not exist"),
         (["profile", "-o", ".", "true"], "found a folder, expected a file for the runs"),
         (["profile", "-o", "runs.csv", "true"], "found the ending '.csv', expected .jsonl"),
@@ -230,7 +237,7 @@ def test_the_list_says_of_each_back_end_whether_it_works_and_why_not(
 
 def test_a_tool_that_fails_is_named_and_the_others_still_count(tmp_path: Path) -> None:
     broken = Fake(CollectError("it fell over"))
-    result = profile(Job.of(["true"], platform="p"), [broken], {}, "auto")
+    result = measure(TRUE, [broken], MachineFacts())
     assert result.not_counted == {"valgrind": "it fell over"}
     assert result.why_missing("independent_ratio") == "valgrind: it fell over"
     assert result.runs[0].status == "ok"
@@ -243,24 +250,24 @@ def test_a_tool_that_adds_nothing_is_left_out_and_one_that_was_asked_for_is_not(
         name = "first"
 
     tools = [First(full), Fake(Measurement("valgrind", {"Ir": 5.0}))]
-    auto = profile(Job.of(["true"], platform="p"), tools, {}, "auto")
+    auto = measure(TRUE, tools, MachineFacts())
     assert [found.tool for found in auto.measurements] == ["first"]
     assert "other tools counted" in auto.not_counted["valgrind"]
-    asked = profile(Job.of(["true"], platform="p"), tools, {}, "valgrind")
+    asked = measure(TRUE, tools, MachineFacts(), "valgrind")
     assert [found.tool for found in asked.measurements] == ["valgrind"]
 
 
 def test_a_back_end_that_was_asked_for_and_does_not_work_is_an_error() -> None:
-    with pytest.raises(CollectError, match=r"--backend valgrind: not today\. Mend that"):
-        profile(Job.of(["true"], platform="p"), [Fake(Measurement("valgrind"), why_not="not today")], {}, "valgrind")
+    with pytest.raises(CollectError, match=r"backend: valgrind does not work here: not today\. Fix that"):
+        measure(TRUE, [Fake(Measurement("valgrind"), why_not="not today")], MachineFacts(), "valgrind")
 
 
 def test_a_command_that_launched_kernels_belongs_to_the_gpu() -> None:
-    job = Job.of(["true"], platform="p")
-    executions = [Runner().execute(["true"])]
-    gpu = Profiled(job, executions, [Measurement("ncu", counters={"warp_blocks": 4.0})])
+    executions = (Runner().execute(["true"]),)
+    kernels = Measurement("ncu", counters={"warp_blocks": 4.0})
+    gpu = Profile(TRUE, executions=executions, measurements=(kernels,))
     assert gpu.platform_class == "gpu"
-    assert Profiled(job, executions).platform_class == "cpu"
+    assert Profile(TRUE, executions=executions).platform_class == "cpu"
     assert gpu.runs[0].platform_class == "gpu"
 
 
@@ -289,8 +296,40 @@ def test_the_interval_of_a_median_holds_it_at_least_95_times_in_100() -> None:
 
 
 def test_settings_out_of_range_are_named() -> None:
-    with pytest.raises(SettingsError, match="--repeats"):
-        profile(Job.of(["true"], platform="p", repeats=0), [], {}, "auto")
+    with pytest.raises(SettingsError, match="repeats: found 0, expected at least 1"):
+        profile(["true"], repeats=0)
+    with pytest.raises(SettingsError, match="timeout: found 0, expected seconds above 0"):
+        profile(["true"], timeout=0)
+
+
+def test_a_command_alone_is_enough_to_profile_it(programs: dict[str, Path], tmp_path: Path) -> None:
+    registry = tmp_path / "platforms.json"
+    result = profile([str(programs["dgemm"]), "40"], registry=registry)
+    facts = platforms.facts_of_this_machine()
+    assert [run.repeat for run in result.runs] == [0, 1, 2]
+    assert {(run.app, run.input, run.platform) for run in result.runs} == {("dgemm", "40", platforms.name_for(facts))}
+    assert result.runs is result.runs  # the ids of runs stay
+    assert result.platform.facts == facts
+    assert not registry.exists()
+    assert len(repr(result).splitlines()) <= 10
+    if shutil.which("valgrind"):
+        # 40 x 40 x 40 multiplications and additions, and what surrounds them.
+        assert result.runs[0].counters["instructions"] > 2 * 40**3
+    assert check_rows(tmp_path, result.runs) == []
+
+
+def check_rows(folder: Path, runs: Any) -> list[Problem]:
+    jsonl.append(folder / "runs.jsonl", runs)
+    return check(folder / "runs.jsonl")
+
+
+def test_a_registered_name_of_this_machine_is_taken_for_its_runs(tmp_path: Path) -> None:
+    registry = tmp_path / "platforms.json"
+    platforms.add(registry, platforms.Platform("mine", "cpu", platforms.facts_of_this_machine()))
+    named = profile(["true"], repeats=1, backend="os", registry=registry)
+    assert named.runs[0].platform == "mine"
+    other = profile(["true"], repeats=1, backend="os", registry=registry, platform="other")
+    assert other.runs[0].platform == "other"
 
 
 def test_this_machine_becomes_a_platform_once_and_is_found_again(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -313,7 +352,7 @@ def test_this_machine_becomes_a_platform_once_and_is_found_again(tmp_path: Path,
 def test_perf_files_are_imported_with_names_from_the_command_line(tmp_path: Path, environment: dict[str, str]) -> None:
     data = Path(__file__).parents[1] / "data" / "perf" / "software.csv"
     lacking = crossperf("import", "auto", data, cwd=tmp_path, env=environment)
-    assert "Give --app APP --input INPUT --platform PLATFORM" in lacking.stderr
+    assert "found no app and no input and no platform" in lacking.stderr
     names = ["--app", "ls", "--input", "root", "--platform", "vm"]
     done = crossperf("import", "auto", data, *names, cwd=tmp_path, env=environment)
     assert done.returncode == 0

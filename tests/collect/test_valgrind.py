@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.collect.measurement import counted
 from crossperf.collect.process import Runner
 from crossperf.collect.valgrind import ValgrindBackend, parse_caches
 from crossperf.errors import CollectError, SettingsError
+from crossperf.importers.measurement import counted
 from tests.collect.real import compiled_mpi, need
 
 SMALL_CACHES = {"I1": (32768, 8, 64), "D1": (32768, 8, 64), "LL": (1 << 20, 16, 64)}

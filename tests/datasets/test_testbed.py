@@ -53,5 +53,5 @@ def test_no_order_of_the_platforms_dominates() -> None:
 def test_facts_of_all_platforms_come_along() -> None:
     by_name = {entry.name: entry for entry in testbed.platforms()}
     assert set(by_name) == set(testbed.load().frame["platform"])
-    assert by_name["h200"].facts["gpus"][0]["model"] == "NVIDIA H200"
-    assert by_name["xeon-16t"].facts["cores"] == 16
+    assert by_name["h200"].facts.gpus[0].model == "NVIDIA H200"
+    assert by_name["xeon-16t"].facts.cores == 16

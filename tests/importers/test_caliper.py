@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from crossperf.collect.measurement import Measurement, to_run
 from crossperf.errors import MissingDependencyError, ProfileFileError
 from crossperf.importers import caliper
+from crossperf.importers.measurement import Measurement, to_run
 from tests.collect.real import unavailable
 
 SHARED = Path(__file__).parents[3] / "shared" / "profiles"

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from crossperf.errors import ProfileFileError, SettingsError
-from crossperf.importers import detect as importing
-from crossperf.importers.detect import READERS, Reader, guess, import_runs
+from crossperf.importers.detect import FORMATS, guess, import_runs
+from crossperf.importers.formats import ProfileImporter, importers
+from crossperf.runs import jsonl
+from crossperf.runs.table import check
 from tests.importers.hpctoolkit_files import ThreadValues, write_v3, write_v4
 
 THREADS: list[ThreadValues] = [(0, 0, {"PAPI_TOT_INS": 4e9, "REALTIME (sec)": 2.5})]
@@ -17,21 +18,9 @@ CALIPER = json.dumps([{"path": "main", "time": 1.5, "PAPI_TOT_INS": 7}])
 RESULTS = {"machine": "ruby", "app": "amg", "args": "-n 3", "ranks": "1", "duration": "1", "PAPI_TOT_INS": 5.0}
 
 
-def test_every_format_of_the_command_line_has_a_reader() -> None:
-    assert list(READERS) == ["hpctoolkit", "caliper", "papi", "perf", "ncu", "rocprof", "cross-modeling", "table"]
-    for reader in READERS.values():
-        module = reader.load()
-        assert module is not None, reader.name
-        assert callable(module.reads), reader.name
-        assert callable(module.read), reader.name
-
-
-def test_a_reader_whose_module_is_absent_reads_nothing() -> None:
-    absent = Reader("none", "no_such_module", "")
-    assert absent.load() is None
-    assert not absent.reads(Path("x"))
-    with pytest.raises(SettingsError, match="not part of this build"):
-        absent.read(Path("x"))
+def test_every_format_of_the_command_line_has_an_importer() -> None:
+    assert FORMATS == ("hpctoolkit", "caliper", "papi", "perf", "ncu", "rocprof", "cross-modeling", "table")
+    assert all(name == importer.name for name, importer in importers().items())
 
 
 def test_formats_are_told_apart_by_their_looks(tmp_path: Path) -> None:
@@ -54,13 +43,12 @@ def test_what_no_reader_knows_is_told_with_all_that_do(content: bytes, tmp_path:
         guess(tmp_path)
 
 
-def test_what_several_readers_claim_is_told_with_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_several_importers_claim_is_refused_with_their_names(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text(CALIPER)
-    greedy = SimpleNamespace(reads=lambda path: True, name="greedy")
-    monkeypatch.setitem(importing.READERS, "greedy", greedy)
+    greedy = ProfileImporter("greedy", lambda path: True, lambda path: [])
     with pytest.raises(ProfileFileError, match="could be caliper or greedy"):
-        guess(path)
+        guess(path, {**importers(), "greedy": greedy})
 
 
 def test_runs_carry_names_from_options_above_those_of_the_file(tmp_path: Path) -> None:
@@ -69,19 +57,17 @@ def test_runs_carry_names_from_options_above_those_of_the_file(tmp_path: Path) -
     (run,) = found.runs
     assert (run.app, run.input, run.platform, run.platform_class) == ("toy", "30", "quartz", "cpu")
     assert run.counters["instructions"] == 4e9
-    assert run.metadata["source_file"] == str(database)
+    assert run.metadata["imported_from"] == str(database)
     assert found.rejected == []
     assert all(path == str(database) for path, _ in found.notes)
     assert import_runs("auto", [database], app="other", input="1", platform="p").runs[0].app == "other"
 
 
-def test_a_run_without_a_name_says_which_options_to_give(tmp_path: Path) -> None:
+def test_a_run_without_a_name_says_which_arguments_to_give(tmp_path: Path) -> None:
     database = write_v4(tmp_path / "db", THREADS, METRICS)
-    with pytest.raises(
-        ProfileFileError, match=r"found no input and no platform.*Give --input INPUT --platform PLATFORM"
-    ):
+    with pytest.raises(ProfileFileError, match=r"found no input and no platform.*Give input and platform yourself"):
         import_runs("auto", [database])
-    with pytest.raises(ProfileFileError, match=r"Give --platform PLATFORM\."):
+    with pytest.raises(ProfileFileError, match=r"Give platform yourself\."):
         import_runs("auto", [database], input="1")
 
 
@@ -135,7 +121,7 @@ def table(tmp_path: Path, rows: str) -> tuple[Path, Path]:
 def test_rows_of_a_table_that_cannot_be_used_are_left_out_one_by_one(tmp_path: Path) -> None:
     path, map_file = table(tmp_path, "a,1,p,2.0,5\na,1,p,zero,5\na,1,,2.0,5\na,1,p\n")
     found = import_runs("table", [path], mapping=map_file)
-    assert [run.metadata["source_row"] for run in found.runs] == [1]
+    assert [run.metadata["imported_row"] for run in found.runs] == [1]
     assert [bad.row for bad in found.rejected] == [2, 3, 4] or [bad.row for bad in found.rejected] == [2, 4, 3]
     reasons = {bad.row: bad.reason for bad in found.rejected}
     assert "column 's'" in reasons[2]
@@ -148,7 +134,7 @@ def test_a_mapping_goes_with_a_table_alone(tmp_path: Path) -> None:
     path, map_file = table(tmp_path, "a,1,p,2.0,5\n")
     with pytest.raises(SettingsError, match="needs a mapping file"):
         import_runs("table", [path])
-    with pytest.raises(SettingsError, match="for format 'table', not 'auto'"):
+    with pytest.raises(SettingsError, match=r"mapping: .*for format 'table', not 'auto'"):
         import_runs("auto", [path], mapping=map_file)
     with pytest.raises(SettingsError, match=r"did you mean 'caliper'\?"):
         import_runs("calliper", [path])
@@ -178,10 +164,27 @@ def test_runs_that_were_built_differently_and_count_as_repeats_are_noted(tmp_pat
 def test_recorded_outputs_of_every_tool_are_claimed_by_their_own_reader_alone() -> None:
     claimed = [
         (name, path)
-        for name, reader in READERS.items()
+        for name, importer in importers().items()
         for path in sorted((Path(__file__).parents[1] / "data" / name).rglob("*"))
-        if path.is_file() and reader.reads(path)
+        if path.is_file() and importer.reads(path)
     ]
     assert {name for name, _ in claimed} >= {"perf", "papi", "ncu"}
     for name, path in claimed:
         assert guess(path) == name
+
+
+@pytest.mark.parametrize("format_", ["table", "cross-modeling", "hpctoolkit", "caliper"])
+def test_imported_runs_are_a_sound_table_that_nothing_is_to_be_said_about(format_: str, tmp_path: Path) -> None:
+    path, map_file = table(tmp_path, "a,1,p,2.0,5\na,2,p,2.5,6\n")
+    if format_ == "cross-modeling":
+        path = tmp_path / "results.json"
+        path.write_text(json.dumps(RESULTS))
+    elif format_ == "hpctoolkit":
+        path = write_v4(tmp_path / "db", THREADS, METRICS)
+    elif format_ == "caliper":
+        path = tmp_path / "c.json"
+        path.write_text(CALIPER)
+    mapping = map_file if format_ == "table" else None
+    imported = import_runs(format_, [path], app="a", input="1", platform="p", mapping=mapping)
+    jsonl.append(tmp_path / "runs.jsonl", imported.runs)
+    assert check(tmp_path / "runs.jsonl") == []

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crossperf.catalog import canonical
-from crossperf.collect.measurement import Measurement, to_run
 from crossperf.errors import ProfileFileError
 from crossperf.importers import hpctoolkit
+from crossperf.importers.measurement import Measurement, to_run
 from tests.importers.hpctoolkit_files import ThreadValues, write_v3, write_v4
 
 SHARED = Path(__file__).parents[3] / "shared" / "profiles"

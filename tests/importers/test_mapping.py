@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.collect.measurement import to_run
 from crossperf.errors import ProfileFileError
 from crossperf.importers import mapping
+from crossperf.importers.measurement import to_run
+from crossperf.importers.tabular import ProfileReading
 
 MAPPING = """
 tool = "papi"
@@ -37,8 +38,12 @@ def write(tmp_path: Path, rows: str, text: str = MAPPING) -> tuple[Path, Path]:
     return table, map_file
 
 
+def read(table: Path, map_file: Path) -> ProfileReading:
+    return mapping.TableImporter(mapping.load(map_file)).read(table)
+
+
 def test_columns_events_counters_and_constants_are_found_and_units_converted(tmp_path: Path) -> None:
-    (found,) = mapping.read(*write(tmp_path, ROW))
+    (found,) = read(*write(tmp_path, ROW)).measurements
     assert found.runtime_s == pytest.approx(2.5)
     assert found.events == {"PAPI_TOT_INS": 8000.0, "PAPI_BR_INS": 2000.0}
     assert found.counters == {"page_faults": 77.0}
@@ -51,7 +56,7 @@ def test_columns_events_counters_and_constants_are_found_and_units_converted(tmp
 @pytest.mark.parametrize("absent", ["", "-1", "-1.0", "n/a", "NaN"])
 def test_missing_zero_and_negative_stay_three_things(absent: str, tmp_path: Path) -> None:
     rows = f"amg,120,4,quartz,2500,{absent},0,-5\n"
-    (found,) = mapping.read(*write(tmp_path, rows))
+    (found,) = read(*write(tmp_path, rows)).measurements
     assert found.events == {"PAPI_TOT_INS": None, "PAPI_BR_INS": 0.0}
     assert found.counters == {"page_faults": None}
     assert found.notes == ("page_faults was -5, which no count can be; it is kept as not measured",)
@@ -65,7 +70,7 @@ def test_jsonl_reads_like_csv_and_a_mapping_may_be_json(tmp_path: Path) -> None:
     columns = {"app": "benchmark", "input": ["size", "ranks"], "platform": "node"}
     columns["runtime_s"] = {"column": "time_ms", "factor": 0.001}
     map_file.write_text(json.dumps({"columns": columns, "events": {"PAPI_TOT_INS": "instr"}}))
-    (from_csv,), (from_lines,) = mapping.read(table, map_file), mapping.read(lines, map_file)
+    (from_csv,), (from_lines,) = read(table, map_file).measurements, read(lines, map_file).measurements
     assert from_csv.facts == from_lines.facts
     assert from_csv.runtime_s == from_lines.runtime_s == pytest.approx(2.5)
     assert from_lines.events == {"PAPI_TOT_INS": None}
@@ -74,29 +79,28 @@ def test_jsonl_reads_like_csv_and_a_mapping_may_be_json(tmp_path: Path) -> None:
 def test_bad_cells_name_row_and_column_and_the_other_rows_are_kept(tmp_path: Path) -> None:
     rows = ROW + "amg,120,4,quartz,-3,many,2,1\n" + ROW + "amg,120,x,quartz,1,inf,2,1\n"
     table, map_file = write(tmp_path, rows)
-    measurements, rejected = mapping.read_rows(table, map_file)
-    assert [measurement.facts["source_row"] for measurement in measurements] == [1, 3]
+    reading = read(table, map_file)
+    measurements, rejected = reading.measurements, reading.rejected
+    assert [measurement.facts["imported_row"] for measurement in measurements] == [1, 3]
     assert [bad.row for bad in rejected] == [2, 4]
     assert "column 'time_ms': found '-3', expected seconds above 0" in rejected[0].reason
     assert "column 'instr': found 'many', expected a number" in rejected[0].reason
     assert "column 'ranks': found 'x', expected a whole number" in rejected[1].reason
     assert "column 'instr': found 'inf'" in rejected[1].reason
-    with pytest.raises(ProfileFileError, match=r"row 2.*row 4"):
-        mapping.read(table, map_file)
 
 
 def test_a_runtime_may_be_empty_for_a_failed_run_alone(tmp_path: Path) -> None:
     text = MAPPING.replace("[columns]", '[columns]\nstatus = "faults"').replace('page_faults = "faults"', "")
-    measurements, rejected = mapping.read_rows(*write(tmp_path, ROW.replace("2500", "").replace("77", "crashed"), text))
-    assert measurements[0].facts["status"] == "crashed"
-    assert not rejected
-    _, rejected = mapping.read_rows(*write(tmp_path, ROW.replace("2500", "")))
-    assert "column 'time_ms': found nothing, expected the runtime" in rejected[0].reason
+    reading = read(*write(tmp_path, ROW.replace("2500", "").replace("77", "crashed"), text))
+    assert reading.measurements[0].facts["status"] == "crashed"
+    assert not reading.rejected
+    (rejected,) = read(*write(tmp_path, ROW.replace("2500", ""))).rejected
+    assert "column 'time_ms': found nothing, expected the runtime" in rejected.reason
 
 
 def test_a_column_that_the_table_lacks_is_named_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ProfileFileError, match=r"no column 'instrs' \(did you mean 'instr'\?\)"):
-        mapping.read(*write(tmp_path, ROW, MAPPING.replace('"instr"', '"instrs"')))
+        read(*write(tmp_path, ROW, MAPPING.replace('"instr"', '"instrs"')))
 
 
 def test_everything_wrong_with_a_mapping_is_said_at_once(tmp_path: Path) -> None:
@@ -122,7 +126,7 @@ def test_an_absent_mapping_and_an_empty_table_are_clear_errors(tmp_path: Path) -
     with pytest.raises(ProfileFileError, match="expected a mapping file"):
         mapping.load(tmp_path / "nowhere.toml")
     with pytest.raises(ProfileFileError, match="found no row"):
-        mapping.read(*write(tmp_path, ""))
+        read(*write(tmp_path, ""))
     bad = tmp_path / "map.json"
     bad.write_text("[1]")
     with pytest.raises(ProfileFileError, match="found a list"):

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.platforms import cache_geometry, facts_of_this_machine
+from crossperf.platforms import CpuCache, MachineFacts, cache_geometry, facts_of_this_machine
 from tests.collect.real import need
 from tests.platforms import trees
 
 
-def facts_with(last: tuple, first: tuple = (32 * 1024, 8, 64)) -> dict:
-    def cache(level: int, kind: str, size: int, ways: int | None, line: int | None) -> dict:
-        return {"level": level, "kind": kind, "size_bytes": size, "ways": ways, "line_bytes": line}
-
-    return {"caches": [cache(1, "data", *first), cache(1, "instruction", *first), cache(3, "unified", *last)]}
+def facts_with(last: tuple, first: tuple = (32 * 1024, 8, 64)) -> MachineFacts:
+    caches = (CpuCache(1, "data", *first), CpuCache(1, "instruction", *first), CpuCache(3, "unified", *last))
+    return MachineFacts(caches=caches)
 
 
 def sets(geometry: tuple[int, int, int]) -> float:
@@ -83,7 +81,7 @@ def test_a_change_is_noted() -> None:
 
 
 def test_what_nothing_is_known_of_is_assumed_and_said() -> None:
-    caches, notes = cache_geometry({"caches": []})
+    caches, notes = cache_geometry(MachineFacts())
     assert caches == {"I1": (32768, 8, 64), "D1": (32768, 8, 64), "LL": (32 * 2**20, 16, 64)}
     assert len(notes) == 3
     assert all("assumed" in note for note in notes)

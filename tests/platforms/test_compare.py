@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from crossperf.platforms import Platform, compare, describe, facts_of_this_machine
+from crossperf.plain import to_json
+from crossperf.platforms import MachineFacts, Platform, compare, describe, facts_of_this_machine
 from tests.platforms import trees
 
 
@@ -21,12 +21,12 @@ def test_two_platforms_stand_side_by_side(tmp_path: Path) -> None:
     assert rows["hypervisor"].texts == ("no", "no")
     assert not rows["hypervisor"].differs
     assert rows["class"].texts == ("cpu", "gpu")
-    assert json.loads(json.dumps(rows["cores"].to_json())) == {"fact": "cores", "a": 6, "b": 2, "ratio": 2 / 6}
+    assert to_json(rows["cores"]) == {"fact": "cores", "a": 6, "b": 2, "ratio": 2 / 6}
 
 
 def test_facts_set_by_a_user_are_compared_too() -> None:
-    cheap = Platform("cheap", "cpu", {"price_per_hour": 0.5, "bandwidth_gb_s": 100, "free": 0})
-    dear = Platform("dear", "cpu", {"price_per_hour": 2.0, "free": 5})
+    cheap = Platform("cheap", "cpu", MachineFacts(more={"price_per_hour": 0.5, "bandwidth_gb_s": 100, "free": 0}))
+    dear = Platform("dear", "cpu", MachineFacts(more={"price_per_hour": 2.0, "free": 5}))
     rows = {row.fact: row for row in compare(cheap, dear)}
     assert rows["price_per_hour"].ratio == 4.0
     assert rows["bandwidth_gb_s"].texts == ("100 GB/s", "-")
@@ -34,11 +34,11 @@ def test_facts_set_by_a_user_are_compared_too() -> None:
 
 
 def test_a_platform_is_described_in_words() -> None:
-    facts = {"memory_bytes": 2**34, "hypervisor": True, "price_per_hour": 1.25, "cores": 1024}
+    facts = MachineFacts(cores=1024, memory_bytes=2**34, hypervisor=True, more={"price_per_hour": 1.25})
     assert describe(Platform("a", "cpu", facts)) == [
         ("class", "cpu"),
+        ("cores", "1,024"),
         ("memory_bytes", "16 GiB"),
         ("hypervisor", "yes"),
         ("price_per_hour", "1.25"),
-        ("cores", "1,024"),
     ]

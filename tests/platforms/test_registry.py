@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crossperf.errors import CrossperfError, PlatformError
-from crossperf.platforms import Platform, add, find, matching, name_for, read, set_fact
+from crossperf.platforms import Gpu, MachineFacts, Platform, add, find, matching, name_for, read, set_fact
 
-EPYC = Platform("epyc-2", "cpu", {"cpu_model": "AMD EPYC", "cores": 2, "memory_bytes": 2**34, "gpus": []})
-XEON = Platform("xeon", "cpu", {"cpu_model": "Xeon", "cores": 8, "memory_bytes": 2**35})
+EPYC = Platform("epyc-2", "cpu", MachineFacts(cpu_model="AMD EPYC", cores=2, memory_bytes=2**34))
+XEON = Platform("xeon", "cpu", MachineFacts(cpu_model="Xeon", cores=8, memory_bytes=2**35))
 
 
 def test_platforms_are_read_as_they_were_added(tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_a_name_is_given_once_unless_it_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "platforms.json"
     add(path, EPYC)
     add(path, XEON)
-    newer = Platform("epyc-2", "cpu", {"cores": 4})
+    newer = Platform("epyc-2", "cpu", MachineFacts(cores=4))
     with pytest.raises(PlatformError, match="holds a platform 'epyc-2' already"):
         add(path, newer)
     assert read(path) == [EPYC, XEON]
@@ -44,6 +45,10 @@ def test_a_name_is_given_once_unless_it_is_replaced(tmp_path: Path) -> None:
         ('{"format": 1, "platforms": [{"name": "a", "facts": {"x": NaN}}]}', "NaN is no number"),
         ('{"format": 1, "platforms": [{"name": "a"}, {"name": "a"}]}', "the name 'a' stands twice"),
         ('{"format": 1, "platforms": [{"name": 5}, 6, {"name": "b", "facts": 7}]}', "platform 1 .*platform 2 .*3"),
+        (
+            '{"format": 1, "platforms": [{"name": "a", "facts": {"cores": "two"}}]}',
+            "a fact of the wrong kind",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_sentence_and_stays_untouched(
@@ -84,25 +89,26 @@ def test_a_wrong_name_gets_the_nearest() -> None:
 
 
 def test_the_machine_is_recognised_by_its_facts() -> None:
-    facts = dict(EPYC.facts) | {"memory_bytes": 0.97 * 2**34, "kernel": "6.1"}
+    facts = replace(EPYC.facts, memory_bytes=0.97 * 2**34, kernel="6.1")
     assert matching([XEON, EPYC], facts) == EPYC
     assert matching([XEON, EPYC], facts, platform_class="gpu") is None
-    assert matching([XEON, EPYC], facts | {"cores": 4}) is None
-    assert matching([XEON, EPYC], facts | {"memory_bytes": 2**36}) is None
-    assert matching([XEON, EPYC], facts | {"gpus": [{"model": "NVIDIA H200"}]}) is None
-    assert matching([Platform("by hand", "cpu", {"price_per_hour": 1.2})], {}) is None
+    assert matching([XEON, EPYC], replace(facts, cores=4)) is None
+    assert matching([XEON, EPYC], replace(facts, memory_bytes=2**36)) is None
+    assert matching([XEON, EPYC], replace(facts, gpus=(Gpu("NVIDIA", "NVIDIA H200"),))) is None
+    assert matching([Platform("by hand", "cpu", MachineFacts(more={"price_per_hour": 1.2}))], MachineFacts()) is None
 
 
 def test_facts_are_set_by_name() -> None:
     platform = set_fact(set_fact(EPYC, "price_per_hour=1.25"), "queue = fast one")
     platform = set_fact(set_fact(platform, "racks=3"), "shared=true")
-    set_by_hand = {name: platform.facts[name] for name in ("price_per_hour", "queue", "racks", "shared")}
-    assert set_by_hand == {"price_per_hour": 1.25, "queue": "fast one", "racks": 3, "shared": True}
-    assert "racks" not in set_fact(platform, "racks=").facts
-    assert "price_per_hour" not in EPYC.facts
+    assert platform.facts.more == {"price_per_hour": 1.25, "queue": "fast one", "racks": 3, "shared": True}
+    assert "racks" not in set_fact(platform, "racks=").facts.more
+    assert not EPYC.facts.more
+    assert set_fact(EPYC, "cores=4").facts.cores == 4
+    assert set_fact(EPYC, "cores=").facts.cores is None
 
 
-@pytest.mark.parametrize("text", ["price", "=5", "a b=3", "price_per_hour=inf", "price_per_hour=nan"])
+@pytest.mark.parametrize("text", ["price", "=5", "a b=3", "price_per_hour=inf", "price_per_hour=nan", "cores=many"])
 def test_a_fact_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(PlatformError, match="expected a"):
         set_fact(EPYC, text)
@@ -121,10 +127,10 @@ def test_a_fact_that_is_none_is_refused(text: str) -> None:
     ],
 )
 def test_names_are_short_and_tell_the_machine(model: str, vendor: str, cores: int, name: str) -> None:
-    assert name_for({"cpu_model": model, "cpu_vendor": vendor, "cores": cores}) == name
+    assert name_for(MachineFacts(cpu_model=model, cpu_vendor=vendor, cores=cores)) == name
 
 
 def test_a_machine_without_facts_still_has_a_name() -> None:
-    assert name_for({}) == "unknown"
-    assert name_for({"architecture": "riscv64", "cores": 4}) == "riscv64-4c"
-    assert name_for({"architecture": "x86_64", "cores": 4}, platform_class="gpu") == "x86-64-4c"
+    assert name_for(MachineFacts()) == "unknown"
+    assert name_for(MachineFacts(architecture="riscv64", cores=4)) == "riscv64-4c"
+    assert name_for(MachineFacts(architecture="x86_64", cores=4), platform_class="gpu") == "x86-64-4c"

@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from crossperf.campaign.log import COUNTS, add, in_words, lines, work_of
+from crossperf.campaign.log import COUNTS, add, counted, in_words
 from crossperf.campaign.spec import CountSet, Spec, Work
-from crossperf.collect import ncu
+from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.process import end_family, version_of
 from crossperf.collect.valgrind import ValgrindBackend, events_of
 from crossperf.errors import CollectError
+from crossperf.importers import ncu
 
 Say = Callable[[str], None]
 _LIMIT_S = 600.0
@@ -42,7 +43,7 @@ def count(
     if not os.access(counts.program, os.X_OK):
         raise CollectError(f"{counts.program}: found no program to count. Build it first: make -C testbed cpu, or gpu.")
     path = folder / COUNTS
-    done = {work_of(facts) for facts in lines(path) if facts.get("counts") == counts.name}
+    done = {known.work for known in counted(folder) if known.counts == counts.name}
     left = [work for work in spec.works if work not in done]
     start = time.monotonic()
     answers = _valgrind(counts, left, jobs, until) if counts.tool == "valgrind" else _ncu(counts, left, until)
@@ -50,7 +51,8 @@ def count(
         add(path, {"counts": counts.name, "tool": counts.tool, **facts})
         remaining_s = (time.monotonic() - start) / number * (len(left) - number)
         failed = f": {facts['error']}" if "error" in facts else ""
-        say(f"{counts.name}: {number}/{len(left)} {work_of(facts).line}{failed} ({in_words(remaining_s)} left)")
+        work = Work(facts["workload"], facts["input"])
+        say(f"{counts.name}: {number}/{len(left)} {work.line}{failed} ({in_words(remaining_s)} left)")
 
 
 def _valgrind(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
@@ -60,14 +62,14 @@ def _valgrind(counts: CountSet, left: Sequence[Work], jobs: int, until: float | 
 
     running = _Running()
 
-    def one(work: Work) -> dict[str, Any] | None:
+    def count_input(work: Work) -> dict[str, Any] | None:
         if running.stopped or (until is not None and time.monotonic() >= until):
             return None
         return _under_valgrind(counts, work, running)
 
     pool = ThreadPoolExecutor(jobs)
     try:
-        yield from filter(None, pool.map(one, left))
+        yield from filter(None, pool.map(count_input, left))
     finally:
         running.stop()
         pool.shutdown(cancel_futures=True)
@@ -120,15 +122,16 @@ def _under_valgrind(counts: CountSet, work: Work, running: _Running) -> dict[str
             return None
         if status is None:
             return about | {"error": f"took longer than {_LIMIT_S:g} s under valgrind"}
-        told = _told(output)
-        if status != 0 or told is None or "error" in told:
-            return about | {"error": (told or {}).get("error", f"exit status {status} under valgrind")}
+        program = _last_line(output)
+        if status != 0 or program is None or "error" in program:
+            return about | {"error": (program or {}).get("error", f"exit status {status} under valgrind")}
         events, notes = events_of(folder)
     version = version_of(shutil.which("valgrind") or "valgrind")
-    return about | {"events": events, "notes": notes, "version": version, "told": told}
+    return about | {"events": events, "notes": notes, "version": version, "program": program}
 
 
-def _told(text: str) -> dict[str, Any] | None:
+def _last_line(text: str) -> dict[str, Any] | None:
+    """Return the facts that a program printed last, as an object of JSON."""
     try:
         facts = json.loads(text.strip().splitlines()[-1])
     except (ValueError, IndexError):
@@ -137,7 +140,7 @@ def _told(text: str) -> dict[str, Any] | None:
 
 
 def _ncu(counts: CountSet, left: Sequence[Work], until: float | None) -> Iterator[dict[str, Any]]:
-    backend = ncu.NcuBackend()
+    backend = NcuBackend()
     if why_not := backend.why_not():
         raise CollectError(f"counts {counts.name}: {why_not}")
     for start in range(0, len(left), _NCU_BATCH):
@@ -146,7 +149,7 @@ def _ncu(counts: CountSet, left: Sequence[Work], until: float | None) -> Iterato
         yield from _under_ncu(backend, counts, left[start : start + _NCU_BATCH])
 
 
-def _under_ncu(backend: ncu.NcuBackend, counts: CountSet, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
+def _under_ncu(backend: NcuBackend, counts: CountSet, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
     """Yield the counts of a batch: ncu lists launches in order, and the program tells how many each input made."""
     with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
         batch, table = Path(name, "batch.txt"), Path(name, "ncu.csv")
@@ -158,21 +161,21 @@ def _under_ncu(backend: ncu.NcuBackend, counts: CountSet, works: Sequence[Work])
             _, output = running.run(command)
         finally:
             running.stop()
-        told = [facts for line in output.splitlines() if (facts := _told(line)) and "workload" in facts]
+        answers = [facts for line in output.splitlines() if (facts := _last_line(line)) and "workload" in facts]
         launches = ncu.launches(table) if table.exists() and ncu.reads(table) else []
     at = 0
-    for facts in told:
+    for facts in answers:
         about = {"workload": facts["workload"], "input": facts["input"]}
         number = int(facts.get("launches_counted", 0))
         mine, at = launches[at : at + number], at + number
         if "error" in facts or len(mine) < number:
             yield about | {"error": facts.get("error", "ncu ended before this input")}
             continue
-        found = ncu.total(mine)
+        sums = ncu.total(mine)
         scale = facts["launches"] / number if number else 1.0
-        events = {name: None if value is None else value * scale for name, value in found.events.items()}
-        events["streams_with_kernels"] = found.events.get("streams_with_kernels")
-        yield about | {"events": events, "version": backend.version, "told": facts, **_scaled(scale, number)}
+        events = {name: None if value is None else value * scale for name, value in sums.events.items()}
+        events["streams_with_kernels"] = sums.events.get("streams_with_kernels")
+        yield about | {"events": events, "version": backend.version, "program": facts, **_scaled(scale, number)}
 
 
 def _scaled(scale: float, number: int) -> Mapping[str, Any]:

@@ -1,21 +1,100 @@
-"""Lines of JSON that are added as they come and read again when a campaign goes on."""
+"""The log of a campaign: lines of JSON that are added as they come and read again when it goes on."""
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from crossperf import plain
 from crossperf.campaign.spec import Work
+from crossperf.errors import CollectError
+from crossperf.platforms import MachineFacts
+from crossperf.runs import jsonl
 
 TIMES = "times.jsonl"
 COUNTS = "counts.jsonl"
 
 
+@dataclass(frozen=True)
+class TimedInput:
+    """One attempt to time an input on a platform: the seconds of each repeat, or the error that kept it from ending.
+
+    Faults, bytes and files are those of one pass, as the program and the kernel count them.
+    """
+
+    platform: str
+    workload: str
+    input: str
+    attempt: int = 1
+    host: str | None = None
+    started: str | None = None
+    error: str | None = None
+    seconds: tuple[float, ...] = ()
+    passes: int | None = None
+    checksum: Any = None
+    page_faults: float | None = None
+    bytes_read: float | None = None
+    bytes_written: float | None = None
+    files_opened: float | None = None
+    bytes_to_device: float | None = None
+    bytes_to_host: float | None = None
+
+    @property
+    def work(self) -> Work:
+        """The input that was timed."""
+        return Work(self.workload, self.input)
+
+    @property
+    def spread(self) -> float:
+        """The coefficient of variation of the repeats; infinite for an attempt that failed."""
+        return spread(self.seconds) if self.seconds else float("inf")
+
+
+@dataclass(frozen=True)
+class Copies:
+    """What a program of a GPU copied in one pass, and how long that took."""
+
+    bytes_to_device: float = 0.0
+    bytes_to_host: float = 0.0
+    seconds_to_device: float = 0.0
+    seconds_to_host: float = 0.0
+
+
+@dataclass(frozen=True)
+class CountedInput:
+    """The events of one pass of an input, or the error that kept it from being counted."""
+
+    counts: str
+    workload: str
+    input: str
+    error: str | None = None
+    events: Mapping[str, float | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    version: str | None = None
+    program: Copies | None = None
+
+    @property
+    def work(self) -> Work:
+        """The input that was counted."""
+        return Work(self.workload, self.input)
+
+
+def spread(seconds: tuple[float, ...] | list[float]) -> float:
+    """Return the coefficient of variation of repeats: their standard deviation over their mean.
+
+    >>> spread([1.0, 1.0, 1.0])
+    0.0
+    """
+    return statistics.stdev(seconds) / statistics.fmean(seconds) if len(seconds) > 1 else 0.0
+
+
 def add(path: Path, facts: Mapping[str, Any]) -> None:
-    """Add one line, whole: a kill leaves at most one torn line, which `lines` passes over."""
+    """Add one line, whole: a kill leaves at most one torn line, which the readers pass over."""
     data = (json.dumps(facts) + "\n").encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
@@ -26,21 +105,43 @@ def add(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file; none where it is absent."""
-    if not path.exists():
-        return
-    for text in path.read_bytes().splitlines():
-        try:
-            facts = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(facts, dict):
-            yield facts
+    """Yield the lines of a log; none where it is absent."""
+    if path.exists():
+        yield from (row for _, row in jsonl.objects(path) if isinstance(row, dict))
 
 
-def work_of(facts: Mapping[str, Any]) -> Work:
-    """Return which input a program's line is about."""
-    return Work(str(facts.get("workload")), str(facts.get("input")))
+def timed(folder: Path) -> list[TimedInput]:
+    """Return every attempt to time an input so far."""
+    path = folder / TIMES
+    return [_record(TimedInput, line, path) for line in lines(path) if "workload" in line]
+
+
+def counted(folder: Path) -> list[CountedInput]:
+    """Return every input that was counted so far."""
+    path = folder / COUNTS
+    return [_record(CountedInput, line | {"program": _copies(line)}, path) for line in lines(path)]
+
+
+def _copies(line: Mapping[str, Any]) -> Any:
+    # What the program printed, under whatever key: logs of version 0.1 have another.
+    return next((part for part in line.values() if isinstance(part, dict) and "bytes_to_device" in part), None)
+
+
+Record = TypeVar("Record", TimedInput, CountedInput)
+
+
+def _record(kind: type[Record], line: Mapping[str, Any], path: Path) -> Record:
+    try:
+        return plain.from_json(kind, line)
+    except (TypeError, ValueError, KeyError) as error:
+        expected = f"what a campaign writes about an input ({error})"
+        raise CollectError(f"{path}: found {json.dumps(line)[:80]}, expected {expected}. Remove the line.") from error
+
+
+def machines(folder: Path) -> dict[str, MachineFacts]:
+    """Return the facts of the machine of each platform, as it was when its inputs were timed last."""
+    of_platforms = [line for line in lines(folder / TIMES) if "facts" in line]
+    return {line["platform"]: MachineFacts.from_json(line["facts"]) for line in of_platforms}
 
 
 def in_words(seconds: float) -> str:

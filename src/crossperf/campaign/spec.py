@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crossperf.collect.valgrind import Cache, parse_caches
+from crossperf.collect.valgrind import CacheShape, parse_caches
 from crossperf.errors import SettingsError, did_you_mean
 
 TOOLS = ("valgrind", "ncu")
@@ -49,7 +49,7 @@ class CountSet:
     name: str
     tool: str
     program: Path
-    caches: Mapping[str, Cache]
+    caches: Mapping[str, CacheShape]
     launches: int
     note: str
 
@@ -70,7 +70,8 @@ class Spec:
         if name not in self.modes:
             known = ", ".join(self.modes)
             raise SettingsError(
-                f"--platform: found {name!r}{did_you_mean(name, self.modes)}, expected one of the spec's: {known}."
+                f"platform: found {name!r}{did_you_mean(name, self.modes)}, expected one of the spec's: {known}.",
+                argument="platform",
             )
         return self.modes[name]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import socket
@@ -10,6 +11,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -17,28 +19,19 @@ from pathlib import Path
 from typing import Any
 
 from crossperf import platforms
-from crossperf.campaign.log import TIMES, add, in_words, lines, work_of
+from crossperf.campaign.log import TIMES, add, in_words, timed
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.errors import CollectError
 
-#: An input that is silent for so long has hung.
+#: An input that is silent for longer has hung.
 _SILENCE_S = 120.0
-#: Noisy inputs are timed so often in all; the calmest attempt counts.
+#: How often a noisy input is timed in all; the calmest attempt counts.
 _ATTEMPTS = 3
-#: The calibration kernel is timed again after so many inputs.
+#: How many inputs are timed between two calibrations.
 _CALIBRATE_EVERY = 200
 #: A calibration that differs by more than this from the one before is worth a word.
 _DRIFT = 0.1
 Say = Callable[[str], None]
-
-
-def spread(seconds: Sequence[float]) -> float:
-    """Return the coefficient of variation of repeats: their standard deviation over their mean.
-
-    >>> spread([1.0, 1.0, 1.0])
-    0.0
-    """
-    return statistics.stdev(seconds) / statistics.fmean(seconds) if len(seconds) > 1 else 0.0
 
 
 def time_mode(spec: Spec, mode: Mode, folder: Path, say: Say = lambda _: None, until: float | None = None) -> None:
@@ -53,10 +46,10 @@ def time_mode(spec: Spec, mode: Mode, folder: Path, say: Say = lambda _: None, u
         advice = "Build it first: make -C testbed cpu, or gpu."
         raise CollectError(f"{mode.program}: found no program to run for platform {mode.name}. {advice}")
     path = folder / TIMES
-    add(path, {"platform": mode.name, "facts": platforms.facts_of_this_machine()})
+    add(path, {"platform": mode.name, "facts": platforms.facts_of_this_machine().to_json()})
     before_s = _calibrate(spec, mode, path, "before")
     for attempt in range(1, _ATTEMPTS + 1):
-        left = _left(spec, mode, path, attempt)
+        left = _left(spec, mode, folder, attempt)
         if attempt > 1 and left:
             say(f"{mode.name}: {len(left)} inputs vary by more than {spec.spread:.0%}; timing them again")
         _time(spec, mode, left, path, attempt, say, until)
@@ -65,21 +58,17 @@ def time_mode(spec: Spec, mode: Mode, folder: Path, say: Say = lambda _: None, u
         say(f"{mode.name}: the calibration changed by {drift:+.0%} meanwhile: the machine was not the same throughout")
 
 
-def _left(spec: Spec, mode: Mode, path: Path, attempt: int) -> list[Work]:
+def _left(spec: Spec, mode: Mode, folder: Path, attempt: int) -> list[Work]:
     """Return the inputs that need this attempt: none so far, or all so far too noisy."""
-    best: dict[Work, tuple[int, float]] = {}
-    for facts in lines(path):
-        if facts.get("platform") == mode.name and "workload" in facts:
-            work = work_of(facts)
-            tried, calmest = best.get(work, (0, float("inf")))
+    tried: Counter[Work] = Counter()
+    calmest: dict[Work, float] = {}
+    for known in timed(folder):
+        if known.platform == mode.name:
+            tried[known.work] += 1
             # A failed input is not worth another attempt: it fails again.
-            calm = spread(facts["seconds"]) if "seconds" in facts else 0.0
-            best[work] = (tried + 1, min(calmest, calm))
-    return [
-        work
-        for work in spec.works
-        if (found := best.get(work, (0, float("inf"))))[0] < attempt and found[1] > spec.spread
-    ]
+            calm = 0.0 if known.error else known.spread
+            calmest[known.work] = min(calmest.get(known.work, calm), calm)
+    return [work for work in spec.works if tried[work] < attempt and calmest.get(work, math.inf) > spec.spread]
 
 
 def _time(
@@ -91,7 +80,7 @@ def _time(
         finished: list[Work] = []
         with closing(_batch(mode, waiting, spec.repeats)) as answers:
             for facts in answers:
-                work = work_of(facts)
+                work = Work(str(facts.get("workload")), str(facts.get("input")))
                 finished.append(work)
                 add(path, {"platform": mode.name, "attempt": attempt, **_here(), **facts})
                 done += 1
@@ -119,14 +108,12 @@ def _here() -> dict[str, Any]:
 def _calibrate(spec: Spec, mode: Mode, path: Path, when: str) -> float:
     """Time the calibration, keep it, and return its median."""
     with closing(_batch(mode, [spec.calibration], spec.repeats)) as answers:
-        found = next(answers, None)
-    if found is None or "seconds" not in found:
-        reason = (found or {}).get("error", "it printed nothing")
-        raise CollectError(
-            f"{mode.program}: the calibration {spec.calibration.line!r} failed ({reason}). Mend it first."
-        )
-    add(path, {"platform": mode.name, "calibration": when, "seconds": found["seconds"], **_here()})
-    return float(statistics.median(found["seconds"]))
+        answer = next(answers, {"error": "it printed nothing"})
+    if "seconds" not in answer:
+        problem = f"the calibration {spec.calibration.line!r} failed ({answer.get('error')})"
+        raise CollectError(f"{mode.program}: {problem}. Fix the program first.")
+    add(path, {"platform": mode.name, "calibration": when, "seconds": answer["seconds"], **_here()})
+    return float(statistics.median(answer["seconds"]))
 
 
 def _batch(mode: Mode, works: Sequence[Work], repeats: int) -> Generator[dict[str, Any], None, None]:

@@ -73,6 +73,22 @@ class Formula:
         return name in self.optional and name not in events
 
 
+def formulas(table: str) -> tuple[Formula, ...]:
+    """Return the formulas of one tool from a table: ``tool on processor:``, then a line for each formula.
+
+    A line is ``counter | processor | formula | caveat``, the processor empty where the head names it; what starts
+    with blanks goes on with the line before it.
+
+    >>> formulas('''perf on any CPU:
+    ... control_ratio | | branches / instructions''')
+    (Formula(counter='control_ratio', tool='perf', on='any CPU', text='branches / instructions', caveat=''),)
+    """
+    head, *lines = re.sub(r"\n +", " ", table.strip()).splitlines()
+    tool, _, on = head.removesuffix(":").partition(" on ")
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    return tuple(Formula(counter, tool, special or on, text, *caveat) for counter, special, text, *caveat in rows)
+
+
 class _Sum:
     """Reads ``a * b + c`` from tokens, with the usual precedence, left to right."""
 
@@ -141,15 +157,15 @@ def derive(events: Events, formulas: Iterable[Formula]) -> dict[str, Derived]:
     >>> derive({"loads": 3.0, "instructions": None}, [loads])["mem_ratio"].reason
     'instructions was not counted'
     """
-    found: dict[str, Derived] = {}
+    derived: dict[str, Derived] = {}
     for formula in formulas:
-        known = found.get(formula.counter)
+        known = derived.get(formula.counter)
         if known is not None and known.value is not None:
             continue
         if not any(name in events for name in formula.events):
             continue
         try:
-            found[formula.counter] = Derived(formula.value(events), formula)
+            derived[formula.counter] = Derived(formula.value(events), formula)
         except UndefinedError as reason:
-            found.setdefault(formula.counter, Derived(None, formula, str(reason)))
-    return found
+            derived.setdefault(formula.counter, Derived(None, formula, str(reason)))
+    return derived

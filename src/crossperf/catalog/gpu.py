@@ -14,10 +14,7 @@ so ``branch_miss_ratio`` stays missing there.
 
 from __future__ import annotations
 
-from crossperf.catalog.formula import Formula
-
-_NVIDIA = "NVIDIA"
-_AMD = "AMD GPU"
+from crossperf.catalog.formula import Formula, formulas
 
 _THREADS_ON = "smsp__thread_inst_executed_pred_on.sum"
 _OF_THREADS = "Thread instructions that no predicate switches off, above and below the line."
@@ -40,80 +37,40 @@ _DIVERGENT = "smsp__sass_branch_targets_threads_divergent.sum"
 _NO_PREDICTION = "A GPU predicts no branches: branches at which the threads of a warp part, to all branches."
 _L1 = (
     "32-byte sectors looked up in L1TEX by loads and stores; its stores write through, so a store that finds no"
-    " line counts as a miss. ncu flushes the caches before each kernel unless told otherwise."
+    " line counts as a miss. ncu flushes the caches before each kernel unless set otherwise."
 )
 _L2 = (
     "32-byte sectors that the L1 asked of the L2. Traffic between the two halves of an L2 is left out: it would"
-    " count some sectors twice. ncu flushes the caches before each kernel unless told otherwise."
+    " count some sectors twice. ncu flushes the caches before each kernel unless set otherwise."
 )
 _L2_TEXT = "lts__t_sectors_srcunit_tex_lookup_miss.sum // lts__t_sectors_srcunit_tex_lookup_hit.sum"
 
-_NCU = (
-    Formula(
-        "instructions",
-        "ncu",
-        _NVIDIA,
-        "smsp__inst_executed.sum",
-        "Instructions of warps: one stands for up to 32 threads, as one SIMD instruction does on a CPU.",
-    ),
-    Formula("instructions", "ncu", _NVIDIA, "sm__inst_executed.sum", "The same, added up per multiprocessor."),
-    Formula(
-        "int_ratio",
-        "ncu",
-        _NVIDIA,
-        f"{_kind('integer')} / {_THREADS_ON}",
-        f"{_OF_THREADS} Logic, shifts, comparisons and address arithmetic are integer; so are moves made by IMAD.",
-    ),
-    Formula(
-        "float_ratio",
-        "ncu",
-        _NVIDIA,
-        f"( {_kind('fp16')} + {_kind('fp32')} + {_kind('fp64')} + {_kind('fp8')}? ) / {_THREADS_ON}",
-        f"{_OF_THREADS} A fused multiply-add counts once, an instruction of the tensor cores once however much it"
-        " multiplies (as fp16 on Hopper), and so does an HFMA2 that only sets a register.",
-    ),
-    Formula(
-        "mem_ratio",
-        "ncu",
-        _NVIDIA,
-        f"{_kind('memory')} / {_THREADS_ON}",
-        f"{_OF_THREADS} Global, local, shared and constant memory; kernel arguments are loads from constant memory.",
-    ),
-    Formula(
-        "control_ratio",
-        "ncu",
-        _NVIDIA,
-        f"{_kind('control')} / {_THREADS_ON}",
-        f"{_OF_THREADS} With EXIT, which every thread executes once, and the marks at which parted threads meet.",
-    ),
-    Formula(
-        "cache_miss_ratio",
-        "ncu",
-        _NVIDIA,
-        "l1tex__t_sectors_lookup_miss.sum // l1tex__t_sectors_lookup_hit.sum",
-        _L1,
-    ),
-    Formula(
-        "cache_miss_ratio",
-        "ncu",
-        _NVIDIA,
-        f"( {_lsu('miss')} ) // ( {_lsu('hit')} )",
-        f"{_L1} From the parts that 'ncu --set full' collects: global and local memory, no textures.",
-    ),
-    Formula("l2_miss_ratio", "ncu", _NVIDIA, _L2_TEXT, _L2),
-    Formula(
-        "l2_miss_ratio",
-        "ncu",
-        _NVIDIA,
-        "lts__t_sectors_lookup_miss.sum // lts__t_sectors_lookup_hit.sum",
-        "All sectors looked up in the L2: with those that its halves ask of each other.",
-    ),
-    Formula("llc_miss_ratio", "ncu", _NVIDIA, _L2_TEXT, f"The L2 is the last level. {_L2}"),
-    # Not over smsp__inst_executed_op_branch.sum: that counts EXIT too, once for every warp.
-    Formula("branch_miss_ratio", "ncu", _NVIDIA, f"{_DIVERGENT} // smsp__sass_branch_targets.sum", _NO_PREDICTION),
-    Formula("warp_blocks", "ncu", _NVIDIA, "launch__grid_size"),
-    Formula("threads", "ncu", _NVIDIA, "streams_with_kernels", "Streams that carried a kernel, over all processes."),
-)
+# Branches are not over smsp__inst_executed_op_branch.sum: that counts EXIT too, once for every warp.
+_NCU = formulas(f"""
+ncu on NVIDIA:
+instructions | | smsp__inst_executed.sum
+    | Instructions of warps: one stands for up to 32 threads, as one SIMD instruction does on a CPU.
+instructions | | sm__inst_executed.sum | The same, added up per multiprocessor.
+int_ratio | | {_kind("integer")} / {_THREADS_ON}
+    | {_OF_THREADS} Logic, shifts, comparisons and address arithmetic are integer; so are moves made by IMAD.
+float_ratio | | ( {_kind("fp16")} + {_kind("fp32")} + {_kind("fp64")} + {_kind("fp8")}? ) / {_THREADS_ON}
+    | {_OF_THREADS} A fused multiply-add counts once, an instruction of the tensor cores once however much it
+    multiplies (as fp16 on Hopper), and so does an HFMA2 that only sets a register.
+mem_ratio | | {_kind("memory")} / {_THREADS_ON}
+    | {_OF_THREADS} Global, local, shared and constant memory; kernel arguments are loads from constant memory.
+control_ratio | | {_kind("control")} / {_THREADS_ON}
+    | {_OF_THREADS} With EXIT, which every thread executes once, and the marks at which parted threads meet.
+cache_miss_ratio | | l1tex__t_sectors_lookup_miss.sum // l1tex__t_sectors_lookup_hit.sum | {_L1}
+cache_miss_ratio | | ( {_lsu("miss")} ) // ( {_lsu("hit")} )
+    | {_L1} From the parts that 'ncu --set full' collects: global and local memory, no textures.
+l2_miss_ratio | | {_L2_TEXT} | {_L2}
+l2_miss_ratio | | lts__t_sectors_lookup_miss.sum // lts__t_sectors_lookup_hit.sum
+    | All sectors looked up in the L2: with those that its halves ask of each other.
+llc_miss_ratio | | {_L2_TEXT} | The L2 is the last level. {_L2}
+branch_miss_ratio | | {_DIVERGENT} // smsp__sass_branch_targets.sum | {_NO_PREDICTION}
+warp_blocks | | launch__grid_size
+threads | | streams_with_kernels | Streams that carried a kernel, over all processes.
+""")
 
 _COPIES = (
     "Explicit copies (cudaMemcpy and its kin). What moves on demand is not seen: pages of managed memory, and host"
@@ -121,14 +78,15 @@ _COPIES = (
 )
 _WHILE_COPYING = "Bytes over the time that the copies took, added up; the time between them does not count."
 
-_CUPTI = (
-    Formula("threads", "cupti", _NVIDIA, "streams", "Streams that carried a kernel or a copy, over all processes."),
-    Formula("warp_blocks", "cupti", _NVIDIA, "thread_blocks"),
-    Formula("bytes_host_to_gpu", "cupti", _NVIDIA, "memcpy_htod_bytes", _COPIES),
-    Formula("bytes_gpu_to_host", "cupti", _NVIDIA, "memcpy_dtoh_bytes", _COPIES),
-    Formula("bandwidth_host_to_gpu", "cupti", _NVIDIA, "memcpy_htod_bytes // memcpy_htod_ns * 1e9", _WHILE_COPYING),
-    Formula("bandwidth_gpu_to_host", "cupti", _NVIDIA, "memcpy_dtoh_bytes // memcpy_dtoh_ns * 1e9", _WHILE_COPYING),
-)
+_CUPTI = formulas(f"""
+cupti on NVIDIA:
+threads | | streams | Streams that carried a kernel or a copy, over all processes.
+warp_blocks | | thread_blocks
+bytes_host_to_gpu | | memcpy_htod_bytes | {_COPIES}
+bytes_gpu_to_host | | memcpy_dtoh_bytes | {_COPIES}
+bandwidth_host_to_gpu | | memcpy_htod_bytes // memcpy_htod_ns * 1e9 | {_WHILE_COPYING}
+bandwidth_gpu_to_host | | memcpy_dtoh_bytes // memcpy_dtoh_ns * 1e9 | {_WHILE_COPYING}
+""")
 
 _NVPROF_KINDS = (
     "inst_fp_16? + inst_fp_32 + inst_fp_64 + inst_integer + inst_bit_convert + inst_control"
@@ -137,31 +95,19 @@ _NVPROF_KINDS = (
 _OF_KINDS = "Thread instructions, to the sum of all kinds."
 _ONE_KERNEL = "nvprof tells a percentage, so this holds for one kernel; percentages of several cannot be added."
 
-_NVPROF = (
-    Formula("instructions", "nvprof", _NVIDIA, "inst_executed", "Instructions of warps. Up to Volta."),
-    Formula("int_ratio", "nvprof", _NVIDIA, f"inst_integer / ( {_NVPROF_KINDS} )", _OF_KINDS),
-    Formula(
-        "float_ratio",
-        "nvprof",
-        _NVIDIA,
-        f"( inst_fp_16? + inst_fp_32 + inst_fp_64 ) / ( {_NVPROF_KINDS} )",
-        f"{_OF_KINDS} A fused multiply-add counts once.",
-    ),
-    Formula("mem_ratio", "nvprof", _NVIDIA, f"inst_compute_ld_st / ( {_NVPROF_KINDS} )", _OF_KINDS),
-    Formula("control_ratio", "nvprof", _NVIDIA, f"inst_control / ( {_NVPROF_KINDS} )", _OF_KINDS),
-    Formula(
-        "cache_miss_ratio", "nvprof", _NVIDIA, "( 100 - global_hit_rate ) // global_hit_rate", f"Loads. {_ONE_KERNEL}"
-    ),
-    Formula("l2_miss_ratio", "nvprof", _NVIDIA, "( 100 - l2_tex_hit_rate ) // l2_tex_hit_rate", _ONE_KERNEL),
-    Formula("branch_miss_ratio", "nvprof", _NVIDIA, "divergent_branch // branch", _NO_PREDICTION),
-    Formula(
-        "branch_miss_ratio",
-        "nvprof",
-        _NVIDIA,
-        "( 100 - branch_efficiency ) // 100",
-        f"{_NO_PREDICTION} {_ONE_KERNEL}",
-    ),
-)
+_NVPROF = formulas(f"""
+nvprof on NVIDIA:
+instructions | | inst_executed | Instructions of warps. Up to Volta.
+int_ratio | | inst_integer / ( {_NVPROF_KINDS} ) | {_OF_KINDS}
+float_ratio | | ( inst_fp_16? + inst_fp_32 + inst_fp_64 ) / ( {_NVPROF_KINDS} )
+    | {_OF_KINDS} A fused multiply-add counts once.
+mem_ratio | | inst_compute_ld_st / ( {_NVPROF_KINDS} ) | {_OF_KINDS}
+control_ratio | | inst_control / ( {_NVPROF_KINDS} ) | {_OF_KINDS}
+cache_miss_ratio | | ( 100 - global_hit_rate ) // global_hit_rate | Loads. {_ONE_KERNEL}
+l2_miss_ratio | | ( 100 - l2_tex_hit_rate ) // l2_tex_hit_rate | {_ONE_KERNEL}
+branch_miss_ratio | | divergent_branch // branch | {_NO_PREDICTION}
+branch_miss_ratio | | ( 100 - branch_efficiency ) // 100 | {_NO_PREDICTION} {_ONE_KERNEL}
+""")
 
 _READ_AND_WRITE = "SQ_INSTS_VMEM_RD + SQ_INSTS_VMEM_WR"
 
@@ -182,57 +128,28 @@ _OF_WAVES = "Instructions of wavefronts: one stands for up to 64 threads."
 _FLAT = "FLAT loads and stores are among SQ_INSTS_VMEM_*, and on MI200 among SQ_INSTS_LDS too, so they count twice."
 _VECTOR_L1 = "Requests of the vector L1 that went on to the L2, to those that did not; atomics left out."
 
-_ROCPROF = (
-    Formula("instructions", "rocprof", _AMD, _WAVES, f"{_OF_WAVES} {_FLAT}"),
-    Formula("instructions", "rocprof", _AMD, _waves("SQ_INSTS_VMEM"), f"{_OF_WAVES} {_FLAT}"),
-    Formula(
-        "int_ratio",
-        "rocprof",
-        _AMD,
-        f"( SQ_INSTS_VALU_INT32 + SQ_INSTS_VALU_INT64 + SQ_INSTS_SALU ) / ( {_WAVES} )",
-        f"{_OF_WAVES} Scalar arithmetic is taken as integer. From MI200 on: earlier parts do not tell kinds apart.",
-    ),
-    Formula(
-        "float_ratio",
-        "rocprof",
-        _AMD,
-        f"( {_FLOATS} + {_MATRICES} ) / ( {_WAVES} )",
-        f"{_OF_WAVES} A fused multiply-add counts once, a matrix instruction too. From MI200 on.",
-    ),
-    Formula(
-        "mem_ratio",
-        "rocprof",
-        _AMD,
-        f"( {_READ_AND_WRITE} + SQ_INSTS_SMEM + SQ_INSTS_LDS ) / ( {_WAVES} )",
-        f"{_OF_WAVES} Vector, scalar and shared (LDS) memory. {_FLAT}",
-    ),
-    Formula(
-        "mem_ratio",
-        "rocprof",
-        _AMD,
-        f"( SQ_INSTS_VMEM + SQ_INSTS_SMEM + SQ_INSTS_LDS ) / ( {_waves('SQ_INSTS_VMEM')} )",
-        f"{_OF_WAVES} Vector, scalar and shared (LDS) memory. {_FLAT}",
-    ),
-    Formula("control_ratio", "rocprof", _AMD, f"SQ_INSTS_BRANCH / ( {_WAVES} )", _OF_WAVES),
-    Formula(
-        "cache_miss_ratio",
-        "rocprof",
-        _AMD,
-        "( TCP_TCC_READ_REQ_sum + TCP_TCC_WRITE_REQ_sum )"
-        " // ( TCP_TOTAL_CACHE_ACCESSES_sum - TCP_TCC_READ_REQ_sum - TCP_TCC_WRITE_REQ_sum )",
-        _VECTOR_L1,
-    ),
-    Formula(
-        "l2_miss_ratio",
-        "rocprof",
-        _AMD,
-        "TCC_MISS_sum // TCC_HIT_sum",
-        "The L2 of CDNA. MI300 has a last-level cache behind it, which rocprof does not count.",
-    ),
-    Formula("l2_miss_ratio", "rocprof", _AMD, "GL2C_MISS_sum // GL2C_HIT_sum", "The L2 of RDNA."),
-    Formula("warp_blocks", "rocprof", _AMD, "workgroups"),
-    Formula("threads", "rocprof", _AMD, "queues", "Hardware queues that carried a kernel; HIP maps streams onto them."),
-)
+_ROCPROF = formulas(f"""
+rocprof on AMD GPU:
+instructions | | {_WAVES} | {_OF_WAVES} {_FLAT}
+instructions | | {_waves("SQ_INSTS_VMEM")} | {_OF_WAVES} {_FLAT}
+int_ratio | | ( SQ_INSTS_VALU_INT32 + SQ_INSTS_VALU_INT64 + SQ_INSTS_SALU ) / ( {_WAVES} )
+    | {_OF_WAVES} Scalar arithmetic is taken as integer. From MI200 on: earlier parts do not tell kinds apart.
+float_ratio | | ( {_FLOATS} + {_MATRICES} ) / ( {_WAVES} )
+    | {_OF_WAVES} A fused multiply-add counts once, a matrix instruction too. From MI200 on.
+mem_ratio | | ( {_READ_AND_WRITE} + SQ_INSTS_SMEM + SQ_INSTS_LDS ) / ( {_WAVES} )
+    | {_OF_WAVES} Vector, scalar and shared (LDS) memory. {_FLAT}
+mem_ratio | | ( SQ_INSTS_VMEM + SQ_INSTS_SMEM + SQ_INSTS_LDS ) / ( {_waves("SQ_INSTS_VMEM")} )
+    | {_OF_WAVES} Vector, scalar and shared (LDS) memory. {_FLAT}
+control_ratio | | SQ_INSTS_BRANCH / ( {_WAVES} ) | {_OF_WAVES}
+cache_miss_ratio | | ( TCP_TCC_READ_REQ_sum + TCP_TCC_WRITE_REQ_sum ) // ( TCP_TOTAL_CACHE_ACCESSES_sum -
+    TCP_TCC_READ_REQ_sum - TCP_TCC_WRITE_REQ_sum )
+    | {_VECTOR_L1}
+l2_miss_ratio | | TCC_MISS_sum // TCC_HIT_sum
+    | The L2 of CDNA. MI300 has a last-level cache behind it, which rocprof does not count.
+l2_miss_ratio | | GL2C_MISS_sum // GL2C_HIT_sum | The L2 of RDNA.
+warp_blocks | | workgroups
+threads | | queues | Hardware queues that carried a kernel; HIP maps streams onto them.
+""")
 
-#: CUPTI first: it sees streams that only copy, and every launch where ncu was told to count some.
+#: CUPTI first: it sees streams that only copy, and every launch where ncu was set to count some.
 GPU_FORMULAS: tuple[Formula, ...] = (*_CUPTI, *_NCU, *_NVPROF, *_ROCPROF)

@@ -37,7 +37,7 @@ def canonical(text: str) -> str:
     >>> canonical("amd64_fam17h_zen2::LS_DISPATCH:LD_DISPATCH")
     'LS_DISPATCH:LD_DISPATCH'
 
-    User mode is what all tools count alike, so perf's mark of it goes; a mark of the kernel stays.
+    All tools count user mode, so perf's mark of it goes; a mark of the kernel stays.
 
     >>> canonical("instructions:u"), canonical("cpu_core/L1-dcache-loads/u"), canonical("instructions:k")
     ('instructions', 'L1-dcache-loads', 'instructions:k')

@@ -10,6 +10,7 @@ import click
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY, SETTINGS
 from crossperf.cli.output import JSON, say, write_facts, wrote
+from crossperf.plain import to_json
 
 if TYPE_CHECKING:
     from crossperf.platforms import Platform
@@ -99,7 +100,7 @@ def platforms_compare(registry: Path, first: str, second: str, json_file: Path |
     for line in table:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
         click.echo("  ".join([*cells, line[3]]).rstrip())
-    write_facts(json_file, {"a": first, "b": second, "facts": [row.to_json() for row in rows]})
+    write_facts(json_file, {"a": first, "b": second, "facts": to_json(rows)})
 
 
 def _entry(registry: Path, name: str | None) -> Platform:

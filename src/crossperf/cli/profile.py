@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +11,7 @@ from crossperf.cli.appending import RUNS, append, numbered, refuse_unwritable
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY
 from crossperf.cli.output import JSON, say, write_facts
-from crossperf.errors import CrossperfError, SettingsError
+from crossperf.errors import CrossperfError
 
 if TYPE_CHECKING:
     from crossperf.platforms import Platform
@@ -69,59 +68,50 @@ def profile(
     What COMMAND prints, reads and returns stays its own: crossperf speaks on stderr, after it.
     """
     from crossperf import platforms as known_platforms
-    from crossperf.collect import profile as collect
-    from crossperf.collect import summary
-    from crossperf.collect.valgrind import parse_caches
+    from crossperf.collect import backends, summary
+    from crossperf.collect.profile import profile as profile_command
 
-    facts = known_platforms.facts_of_this_machine()
-    tools = collect.backends(facts, parse_caches(cache) if cache else None, multiplex, launch_limit)
     if list_:
-        click.echo("\n".join(summary.choices(collect.choices(tools))))
+        tools = backends.backends(known_platforms.facts_of_this_machine(), cache, multiplex, launch_limit)
+        click.echo("\n".join(summary.choices(backends.choices(tools))))
         return 0
     refuse_unwritable(output)
-    job = collect.Job.of(
+    result = profile_command(
         command,
-        platform=platform,
-        platform_class=platform_class,
         app=app,
         input=input_,
+        platform=platform,
+        platform_class=platform_class,
         repeats=repeats,
-        time_limit_s=_seconds("--timeout", timeout),
-        count_limit_s=_seconds("--count-timeout", count_timeout),
+        backend=backend,
+        cache=cache,
+        multiplex=multiplex,
+        launch_limit=launch_limit,
+        timeout=timeout,
+        count_timeout=count_timeout,
         ranks=ranks,
         threads=threads,
+        registry=registry,
+        say=say,
     )
-    result = collect.profile(job, tools, facts, backend, say)
     if result.executions:
-        here = _this_platform(registry, facts, platform, result.platform_class)
-        result.job = replace(job, platform=here.name)
+        _keep(registry, result.platform)
     runs = numbered(result.runs, output)
     for line in summary.lines(result):
         say(line)
     append(output, runs)
-    write_facts(json_file, {"not_counted": result.not_counted, "runs": [run.to_json() for run in runs]})
+    write_facts(json_file, {"not_counted": dict(result.not_counted), "runs": [run.to_json() for run in runs]})
     return result.exit_status
 
 
-def _seconds(option: str, value: float | None) -> float | None:
-    if value is not None and not value > 0:
-        raise SettingsError(f"{option}: found {value:g}, expected seconds above 0.")
-    return value
-
-
-def _this_platform(registry: Path, facts: dict[str, Any], name: str | None, platform_class: str) -> Platform:
-    """Return the entry of this machine; one that is not kept yet is added, so that facts go with runs."""
+def _keep(registry: Path, platform: Platform) -> None:
+    """Add a platform that is not kept yet, so that its facts go with the runs."""
     from crossperf import platforms
 
-    kept = platforms.read(registry)
-    by_name = {entry.name: entry for entry in kept}
-    here = by_name.get(name) if name else platforms.matching(kept, facts, platform_class)
-    if here:
-        return here
-    new = platforms.Platform(name or platforms.name_for(facts, platform_class), platform_class, facts)
+    if platform.name in {kept.name for kept in platforms.read(registry)}:
+        return
     try:
-        platforms.add(registry, new)
-        say(f"added platform {new.name} to {registry}")
+        platforms.add(registry, platform)
+        say(f"added platform {platform.name} to {registry}")
     except CrossperfError as error:
-        say(f"warning: platform {new.name} was not added ({error}); its runs are recorded all the same")
-    return new
+        say(f"warning: platform {platform.name} was not added ({error}); its runs are recorded all the same")

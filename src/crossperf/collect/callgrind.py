@@ -12,7 +12,7 @@ _PLUS, _MINUS, _STAR, _ZERO, _NINE = b"+-*09"
 
 
 @dataclass
-class Profile:
+class CallgrindProfile:
     """One process as callgrind saw it.
 
     `executions` maps an object file to the addresses in it and how often each was executed; it is empty
@@ -25,7 +25,7 @@ class Profile:
     executions: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
-def read(path: Path) -> Profile:
+def read(path: Path) -> CallgrindProfile:
     """Return a callgrind file's totals and executed instructions.
 
     Raises `ProfileFileError` for another format, another version, or a file cut short.
@@ -50,13 +50,14 @@ def read(path: Path) -> Profile:
     executed = sum(sum(counts.values()) for counts in profile.executions.values())
     # What the summary has beyond the lines are a few instructions at the end of the process.
     if executed < 0.99 * profile.totals.get("Ir", 0):
-        found = f"{executed:,} executed instructions"
-        raise _damaged(path, found, f"the {profile.totals['Ir']:,} that its summary names")
+        raise _damaged(
+            path, f"{executed:,} executed instructions", f"the {profile.totals['Ir']:,} that its summary names"
+        )
     return profile
 
 
-def _head(path: Path, head: bytes) -> Profile:
-    profile = Profile()
+def _head(path: Path, head: bytes) -> CallgrindProfile:
+    profile = CallgrindProfile()
     version = None
     for line in head.decode(errors="replace").splitlines():
         key, _, value = line.partition(":")
@@ -76,9 +77,9 @@ def _head(path: Path, head: bytes) -> Profile:
     return profile
 
 
-def _damaged(path: Path, found: str, expected: str) -> ProfileFileError:
+def _damaged(path: Path, problem: str, expected: str) -> ProfileFileError:
     advice = "The process may have been killed while it was written; count again."
-    return ProfileFileError(f"{path}: found {found}, expected {expected}. {advice}", path=path)
+    return ProfileFileError(f"{path}: found {problem}, expected {expected}. {advice}", path=path)
 
 
 def _numbers(text: bytes) -> list[int]:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import FORMULAS
-from crossperf.collect.measurement import Measurement
 from crossperf.collect.ncu import why_no_gpu
 from crossperf.collect.process import Runner
 from crossperf.errors import CollectError
+from crossperf.importers.measurement import Measurement
 
 _COMPILERS = ("cc", "gcc", "clang")
 #: Where the parts of CUPTI lie below a folder of CUDA; Debian's packages spread theirs over /usr.
@@ -45,13 +45,13 @@ class CuptiBackend:
     def __init__(self, cuda: Path | None = None) -> None:
         self.cuda = cuda
         self._compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
-        self._found = _find(cuda)
+        self._places = _find(cuda)
 
     def why_not(self) -> str | None:
         """Return why CUPTI counts nothing here, or ``None``."""
         if no_gpu := why_no_gpu():
             return no_gpu
-        if self._found is None:
+        if self._places is None:
             return "cupti.h and libcupti.so of CUDA are not here (Debian: libcupti-dev; NVIDIA: cuda-cupti-dev)"
         if self._compiler is None:
             return "no C compiler here, which the small library for CUPTI needs (Debian and Ubuntu: gcc)"
@@ -79,9 +79,9 @@ class CuptiBackend:
         )
 
     def _compile(self, folder: Path) -> Path:
-        if self._found is None or self._compiler is None:
+        if self._places is None or self._compiler is None:
             raise CollectError(self.why_not() or "CUPTI is not here")
-        headers, cuda_headers, libraries = self._found
+        headers, cuda_headers, libraries = self._places
         library = folder / "crossperf_cupti.so"
         with as_file(files("crossperf.collect") / "cupti_inject.c") as source:
             line = [
@@ -104,9 +104,9 @@ class CuptiBackend:
             ]
             done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
         if done.returncode != 0:
-            told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
+            problem = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
             raise CollectError(
-                f"the small library for CUPTI does not compile ({told}). Check that cupti.h and cuda.h are of one CUDA."
+                f"the small library for CUPTI does not compile ({problem}). Use the cupti.h and cuda.h of one CUDA."
             )
         return library
 
@@ -150,4 +150,4 @@ def _roots() -> Iterator[Path]:
 
 
 def _holding(root: Path, folders: Sequence[str], name: str) -> Path | None:
-    return next((found.parent for folder in folders for found in sorted(root.glob(f"{folder}/{name}"))), None)
+    return next((path.parent for folder in folders for path in sorted(root.glob(f"{folder}/{name}"))), None)

@@ -73,8 +73,8 @@ def _version_text(packed: int) -> str | None:
 @functools.cache
 def load() -> Library:
     """Return the libpapi of this machine, initialised once; raise `LibraryMissingError` if there is none."""
-    found = ctypes.util.find_library("papi")
-    for file in dict.fromkeys([*_FILES, *([found] if found else [])]):
+    linked = ctypes.util.find_library("papi")
+    for file in dict.fromkeys([*_FILES, *([linked] if linked else [])]):
         try:
             ctypes.CDLL(file)
         except OSError:

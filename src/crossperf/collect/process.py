@@ -86,9 +86,9 @@ def resolve(command: Sequence[str]) -> str:
     if not command:
         raise CollectError("no command was given; expected one after '--', such as: crossperf profile -- ./app 100")
     name = command[0]
-    found = shutil.which(name)
-    if found:
-        return found
+    program = shutil.which(name)
+    if program:
+        return program
     path = Path(name)
     if "/" not in name:
         raise CollectError(f"{name}: no such command on PATH{_nearest(name)}. Check its name, or give its path.")
@@ -349,7 +349,7 @@ def _adopt_orphans() -> None:
 
 def _descendants(pid: int) -> list[int]:
     """Return the processes below one, nearest first."""
-    found: list[int] = []
+    below: list[int] = []
     waiting = [pid]
     while waiting:
         parent = waiting.pop()
@@ -359,9 +359,9 @@ def _descendants(pid: int) -> list[int]:
                 with contextlib.suppress(OSError):
                     text = Path(task.path, "children").read_text()
                     children += [int(word) for word in text.split()]
-        found += children
+        below += children
         waiting += children
-    return found
+    return below
 
 
 def end_family(pid: int | None) -> None:

@@ -1,8 +1,8 @@
-"""Measures one command: native repeats for its runtime, then once more under each tool that counts.
+r"""Profiles one command: native repeats for its runtime, then once more under each tool that counts.
 
 ```
 command --Runner--> Execution (x repeats) --system--> Measurement  \
-        --Backend-> Measurement (one for each tool)                 > to_run -> Run (x repeats) -> runs.jsonl
+        --Backend-> Measurement (one for each tool)                 > to_run -> Run (x repeats)
 ```
 """
 
@@ -14,22 +14,18 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from crossperf import catalog
 from crossperf.collect import system
-from crossperf.collect.cupti import CuptiBackend
-from crossperf.collect.measurement import Counted, Measurement, counted, to_run
-from crossperf.collect.ncu import NcuBackend
-from crossperf.collect.papi import PapiBackend
-from crossperf.collect.perf import PerfBackend
+from crossperf.collect.backends import AUTO, Backend, backends, chosen
 from crossperf.collect.process import Execution, Runner, resolve
-from crossperf.collect.rocprof import RocprofBackend
-from crossperf.collect.strace import StraceBackend
-from crossperf.collect.valgrind import Cache, ValgrindBackend
-from crossperf.errors import CollectError, MissingDependencyError, SettingsError, did_you_mean
-from crossperf.platforms import cache_geometry
+from crossperf.collect.valgrind import CacheShape
+from crossperf.errors import CollectError, MissingDependencyError, SettingsError
+from crossperf.importers.measurement import Counted, Measurement, counted, to_run
+from crossperf.platforms import MachineFacts, Platform, facts_of_this_machine, platform_of, read, user_file
 from crossperf.records import OK, Run
 
 GPU_TOOLS = ("ncu", "cupti", "nvprof", "rocprof")
@@ -41,129 +37,106 @@ _LONG_S = 60.0
 Say = Callable[[str], None]
 
 
-class Backend(Protocol):
-    """A tool that counts while a command runs."""
-
-    name: str
-
-    def why_not(self) -> str | None:
-        """Return why the tool cannot be used here and what to do about it, or ``None``."""
-
-    def count(self, command: Sequence[str], runner: Runner) -> Measurement:
-        """Execute the command under the tool; one that fails there raises `CollectError`."""
-
-
 @dataclass(frozen=True)
-class Choice:
-    """A back end and why it is not used here, if it is not; `limits` is what it cannot do although it works."""
-
-    backend: Backend
-    why_not: str | None
-    limits: str | None = None
-
-
-def backends(
-    facts: Mapping[str, Any],
-    caches: Mapping[str, Cache] | None = None,
-    multiplex: bool = False,
-    launch_limit: int | None = None,
-) -> list[Backend]:
-    """Return every back end, set up for the machine whose facts are given, in the order in which they run.
-
-    Parameters
-    ----------
-    caches
-        What valgrind simulates, in place of the machine's own caches: bytes, ways and bytes a line.
-    multiplex
-        Let perf count all its events in one execution and scale them.
-    launch_limit
-        Let ncu count the first so many kernel launches alone.
-    """
-    assumed, notes = cache_geometry(facts)
-    vendor = facts.get("cpu_vendor")
-    chosen = {**assumed, **(caches or {})}
-    return [
-        NcuBackend(launch_limit),
-        CuptiBackend(),
-        RocprofBackend(),
-        PerfBackend(vendor, multiplex),
-        PapiBackend(),
-        StraceBackend(),
-        ValgrindBackend(chosen, [] if caches else notes),
-    ]
-
-
-def choices(known: Sequence[Backend]) -> list[Choice]:
-    """Return each back end with whether it works here."""
-    found = []
-    for backend in known:
-        why_not = backend.why_not()
-        what_not = getattr(backend, "what_not", None)
-        found.append(Choice(backend, why_not, what_not() if what_not and why_not is None else None))
-    return found
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to measure and under which names."""
+class ProfileTarget:
+    """A command to profile, and the names under which its runs are recorded."""
 
     command: tuple[str, ...]
-    platform: str = ""
+    app: str
+    input: str
+    platform: str | None = None
     platform_class: str | None = None
-    app: str = ""
-    input: str = ""
-    repeats: int = 3
-    time_limit_s: float | None = None
-    count_limit_s: float | None = None
     ranks: int | None = None
     threads: int | None = None
 
     @classmethod
-    def of(cls, command: Sequence[str], **settings: Any) -> Job:
-        """Return a job named after its command, where no names are given.
+    def of(cls, command: Sequence[str], **names: Any) -> ProfileTarget:
+        """Return a target named after its command, where no names are given.
 
-        >>> job = Job.of(["./bin/dgemm", "400", "-v"])
-        >>> job.app, job.input
-        ('dgemm', '400 -v')
+        >>> target = ProfileTarget.of(["/bin/ls", "-l", "/"])
+        >>> target.app, target.input
+        ('ls', '-l /')
         """
-        given = {name: value for name, value in settings.items() if value is not None}
-        named = {"app": Path(command[0]).name, "input": shlex.join(command[1:])} if command else {}
-        return cls(tuple(command), **{**named, **given})
+        resolve(command)
+        defaults = {"app": Path(command[0]).name, "input": shlex.join(command[1:])}
+        given = {name: value for name, value in names.items() if value is not None}
+        return cls(tuple(command), **defaults | given)
 
 
-@dataclass
-class Profiled:
-    """What profiling a command gave, as far as it got."""
+@dataclass(frozen=True)
+class Profile:
+    """What profiling a command gave, as far as it got.
 
-    job: Job
-    executions: list[Execution] = field(default_factory=list)
-    measurements: list[Measurement] = field(default_factory=list)
-    not_counted: dict[str, str] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    interrupted: bool = False
+    Parameters
+    ----------
+    target
+        The command with its names.
+    facts
+        Those of the machine.
+    executions
+        The native executions, in their order; a failed one is the last.
+    measurements
+        What each tool counted, in an execution of its own.
+    not_counted
+        Why a tool did not count, by its name.
+    cut_off_with
+        What a shell would report for the interrupt that ended the profiling; ``None`` without one.
+    """
+
+    target: ProfileTarget
+    facts: MachineFacts = field(default_factory=MachineFacts, repr=False)
+    executions: tuple[Execution, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    not_counted: Mapping[str, str] = field(default_factory=dict)
     cut_off_with: int | None = None
 
-    @property
-    def runs(self) -> list[Run]:
+    def __repr__(self) -> str:
+        tools = " + ".join(measurement.tool for measurement in self.measurements) or "nothing but the system"
+        seconds = ", ".join(f"{execution.wall_s:.4g} s" for execution in self.executions[:5])
+        more = ", ..." if len(self.executions) > 5 else ""
+        return (
+            f"Profile of {shlex.join(self.target.command)[:100]}\n"
+            f"  app {self.target.app!r}, input {self.target.input[:60]!r}, platform {self.target.platform!r}\n"
+            f"  {len(self.executions)} runs: {seconds}{more}\n"
+            f"  {len(self.counted.values)} counters, counted by {tools}"
+        )
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
         """One run for each execution, numbered from 0; those that succeeded carry all counters."""
-        return [self._run(number, execution) for number, execution in enumerate(self.executions)]
+        return tuple(self._run(number, execution) for number, execution in enumerate(self.executions))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know, each with its tool."""
+        return tuple(f"{each.tool}: {note}" for each in self.measurements for note in each.notes)
+
+    @property
+    def platform(self) -> Platform:
+        """The machine under the name that the runs carry, with its facts."""
+        return Platform(self.target.platform or "", self.platform_class, self.facts)
 
     @property
     def platform_class(self) -> str:
-        """The class that the job names, otherwise ``gpu`` for a command that launched kernels, else ``cpu``."""
-        return self.job.platform_class or ("gpu" if self.counted.values.get("warp_blocks") else "cpu")
+        """The class that the target names, otherwise ``gpu`` for a command that launched kernels, else ``cpu``."""
+        return self.target.platform_class or ("gpu" if self.counted.values.get("warp_blocks") else "cpu")
 
-    @property
+    @cached_property
     def counted(self) -> Counted:
         """The counters of the first execution."""
         of_system = [system.measurement(execution, self.facts) for execution in self.executions[:1]]
         return counted([*self.measurements, *of_system])
 
     @property
+    def interrupted(self) -> bool:
+        """Whether the profiling was ended before its time."""
+        return self.cut_off_with is not None
+
+    @property
     def exit_status(self) -> int:
         """What a shell would report for the command: that of the execution that failed, otherwise 0."""
-        if self.interrupted:
-            return self.cut_off_with or 130
+        if self.cut_off_with is not None:
+            return self.cut_off_with
         return next((done.exit_status for done in self.executions if done.status != OK), 0)
 
     def why_missing(self, counter: str) -> str:
@@ -172,11 +145,11 @@ class Profiled:
         reasons = {tool: reason for tool in tools if (reason := self._why_not(tool, counter))}
         of_gpu = {tool: reason for tool, reason in reasons.items() if tool in GPU_TOOLS}
         of_cpu = {tool: reason for tool, reason in reasons.items() if tool not in GPU_TOOLS}
-        told = (of_gpu or of_cpu) if self.platform_class == "gpu" else (of_cpu or of_gpu)
-        if not told:
+        of_class = (of_gpu or of_cpu) if self.platform_class == "gpu" else (of_cpu or of_gpu)
+        if not of_class:
             return f"not asked for; {', '.join(tool for tool in tools if tool not in READ_ONLY)} can count it"
-        # Every tool of a GPU says the same where there is none, or where it was not used.
-        shown = dict(list(told.items())[:1]) if told is of_gpu and self.platform_class != "gpu" else told
+        # Every tool of a GPU has the same reason where there is none, or where it was not used.
+        shown = dict(list(of_class.items())[:1]) if of_class is of_gpu and self.platform_class != "gpu" else of_class
         return "; ".join(f"{tool}: {reason}" for tool, reason in shown.items())
 
     def _why_not(self, tool: str, counter: str) -> str | None:
@@ -191,114 +164,162 @@ class Profiled:
 
     def _run(self, number: int, execution: Execution) -> Run:
         of_system = system.measurement(execution, self.facts)
-        failed = execution.status != OK
-        measurements = [of_system] if failed else [*self.measurements, of_system]
+        measurements = [*self.measurements, of_system] if execution.status == OK else [of_system]
         return to_run(
             measurements,
-            app=self.job.app,
-            input=self.job.input,
-            platform=self.job.platform,
+            app=self.target.app,
+            input=self.target.input,
+            platform=self.platform.name,
             platform_class=self.platform_class,
             runtime_s=execution.wall_s,
             repeat=number,
             status=execution.status,
             run_id=uuid.uuid4().hex,
-            ranks=self.job.ranks,
-            threads=self.job.threads,
+            ranks=self.target.ranks,
+            threads=self.target.threads,
             host=socket.gethostname(),
             started=datetime.fromtimestamp(execution.started, UTC).isoformat(timespec="seconds"),
-            command=list(self.job.command),
+            command=list(self.target.command),
         )
 
 
 def profile(
-    job: Job, known: Sequence[Backend], facts: Mapping[str, Any], wanted: str = "auto", say: Say = lambda _: None
-) -> Profiled:
-    """Return what can be measured of a command here.
+    command: Sequence[str],
+    *,
+    app: str | None = None,
+    input: str | None = None,  # noqa: A002
+    platform: str | None = None,
+    platform_class: str | None = None,
+    repeats: int = 3,
+    backend: str = AUTO,
+    cache: Mapping[str, CacheShape] | str | None = None,
+    multiplex: bool = False,
+    launch_limit: int | None = None,
+    timeout: float | None = None,
+    count_timeout: float | None = None,
+    ranks: int | None = None,
+    threads: int | None = None,
+    registry: str | Path | None = None,
+    say: Say = lambda _: None,
+) -> Profile:
+    """Return the runs of a command on this machine: its runtimes, and the counters of its work.
 
     The first execution prints where the caller prints; later ones print nowhere. A failed execution ends the
-    repeats, and nothing is counted. An interrupt ends the job; what was measured so far is returned.
+    repeats, and nothing is counted. An interrupt ends the profiling; what was measured so far is returned.
 
     Parameters
     ----------
-    known
-        The back ends to choose from (`backends`).
-    wanted
-        ``auto``, ``os``, or names of back ends: ``perf,valgrind``.
+    command
+        The program with its arguments; no shell is involved.
+    app, input
+        Names of the application and its input; the defaults are the program's name and its arguments.
+    platform
+        Name of this machine; the default is its name in `registry`, or one made from its processor.
+    platform_class
+        ``cpu`` or ``gpu``; the default is ``gpu`` where the command launched kernels.
+    repeats
+        Executions for the runtime.
+    backend
+        ``auto`` (every tool that works here and adds something), ``os`` (none), or names: ``perf,valgrind``.
+    cache, multiplex, launch_limit
+        See `crossperf.collect.backends.backends`.
+    timeout, count_timeout
+        Seconds after which a native execution, or one under a tool, is ended.
+    ranks, threads
+        MPI ranks and threads, for the record.
+    registry
+        The file of the platforms that are known; the default is the user's own.
+    say
+        Called with a line of text before each step that takes long.
+
+    Returns
+    -------
+    Profile
+        `Profile.runs` holds one run for each execution.
+
+    Examples
+    --------
+    >>> result = profile(["true"], repeats=2, backend="os", platform="here")
+    >>> [(run.app, run.platform, run.repeat, run.status) for run in result.runs]
+    [('true', 'here', 0, 'ok'), ('true', 'here', 1, 'ok')]
     """
-    if job.repeats < 1:
-        raise SettingsError(f"--repeats: found {job.repeats}, expected at least 1.")
-    resolve(job.command)
-    chosen = _chosen(known, wanted)
-    result = Profiled(job, facts=facts)
-    runner = Runner(job.time_limit_s)
-    for number in range(job.repeats):
-        execution = runner.execute(job.command, quiet=number > 0)
+    target = ProfileTarget.of(
+        command, app=app, input=input, platform_class=platform_class, ranks=ranks, threads=threads
+    )
+    kept = read(user_file() if registry is None else registry)
+    facts = facts_of_this_machine()
+    tools = backends(facts, cache, multiplex, launch_limit)
+    result = measure(target, tools, facts, backend, repeats, timeout, count_timeout, say)
+    here = platform_of(facts, kept, platform, result.platform_class)
+    return replace(result, target=replace(target, platform=here.name))
+
+
+def measure(
+    target: ProfileTarget,
+    tools: Sequence[Backend],
+    facts: MachineFacts,
+    backend: str = AUTO,
+    repeats: int = 3,
+    timeout: float | None = None,
+    count_timeout: float | None = None,
+    say: Say = lambda _: None,
+) -> Profile:
+    """Return what the tools of a choice measure of a command on the machine of these facts; see `profile`."""
+    if repeats < 1:
+        raise SettingsError(f"repeats: found {repeats}, expected at least 1.", argument="repeats")
+    for name, seconds in (("timeout", timeout), ("count_timeout", count_timeout)):
+        if seconds is not None and not seconds > 0:
+            raise SettingsError(f"{name}: found {seconds:g}, expected seconds above 0.", argument=name)
+    picked = chosen(tools, backend)
+    result = Profile(target, facts)
+    runner = Runner(timeout)
+    for number in range(repeats):
+        execution = runner.execute(target.command, quiet=number > 0)
         if runner.interrupted:
             # The time of an execution that was cut off tells nothing about the command.
-            result.interrupted = True
-            result.cut_off_with = execution.exit_status
-            return result
-        result.executions.append(execution)
+            return replace(result, cut_off_with=execution.exit_status or _INTERRUPTED)
+        result = replace(result, executions=(*result.executions, execution))
         if execution.status != OK:
             return result
     # Counting tools see the same standard input, under a limit of their own.
-    _count(result, chosen, replace(runner, time_limit_s=job.count_limit_s), say, in_order=wanted == "auto")
+    return _count(result, picked, replace(runner, time_limit_s=count_timeout), say, in_order=backend == AUTO)
+
+
+#: What a shell reports for a command that Ctrl-C ended.
+_INTERRUPTED = 130
+
+
+def _count(result: Profile, picked: Sequence[Backend], runner: Runner, say: Say, *, in_order: bool) -> Profile:
+    """Execute the command once more under each tool; with `in_order`, leave out tools with nothing to add."""
+    native_s = sorted(done.wall_s for done in result.executions)[len(result.executions) // 2]
+    for backend in picked:
+        reason = (backend.why_not() or _superfluous(backend, result, native_s)) if in_order else None
+        if reason is None:
+            say(f"counting with {backend.name}")
+            try:
+                measurement = backend.count(result.target.command, runner)
+            except (CollectError, MissingDependencyError) as error:
+                reason = str(error)
+            else:
+                slowdown = measurement.runtime_s / native_s if measurement.runtime_s else None
+                more = (*result.measurements, replace(measurement, slowdown=slowdown))
+                result = replace(result, measurements=more)
+            if runner.interrupted:
+                return replace(result, cut_off_with=_INTERRUPTED)
+        if reason is not None:
+            result = replace(result, not_counted={**result.not_counted, backend.name: reason})
     return result
 
 
-def _chosen(known: Sequence[Backend], wanted: str) -> list[Backend]:
-    by_name = {backend.name: backend for backend in known}
-    if wanted == "auto":
-        return list(known)
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
-    for name in names:
-        if name not in (*by_name, "os"):
-            expected = f"auto, os or one of {', '.join(by_name)}"
-            raise SettingsError(f"--backend: found {name!r}{did_you_mean(name, by_name)}, expected {expected}.")
-    picked = [by_name[name] for name in names if name != "os"]
-    for backend in picked:
-        if why_not := backend.why_not():
-            advice = "Mend that, or leave --backend out: what works here is taken then"
-            raise CollectError(f"--backend {backend.name}: {why_not}. {advice}.")
-    return picked
-
-
-def _count(result: Profiled, chosen: Sequence[Backend], runner: Runner, say: Say, *, in_order: bool) -> None:
-    """Execute the command once more under each tool; with `in_order`, leave out tools with nothing to add."""
-    native_s = sorted(done.wall_s for done in result.executions)[len(result.executions) // 2]
-    for backend in chosen:
-        reason = backend.why_not() if in_order else None
-        reason = reason or (_superfluous(backend, result, native_s) if in_order else None)
-        if reason:
-            result.not_counted[backend.name] = reason
-            continue
-        say(f"counting with {backend.name}")
-        try:
-            found = backend.count(result.job.command, runner)
-        except (CollectError, MissingDependencyError) as error:
-            if runner.interrupted:
-                result.interrupted = True
-                return
-            result.not_counted[backend.name] = str(error)
-            continue
-        slowdown = found.runtime_s / native_s if found.runtime_s else None
-        result.measurements.append(replace(found, slowdown=slowdown))
-        if runner.interrupted:
-            result.interrupted = True
-            return
-
-
-def _superfluous(backend: Backend, result: Profiled, native_s: float) -> str | None:
+def _superfluous(backend: Backend, result: Profile, native_s: float) -> str | None:
     """Return why a tool would add nothing to what is known already, or ``None``."""
-    values = result.counted.values
     formulas = [formula for formula in catalog.FORMULAS if formula.tool == backend.name]
     # What the system saw by looking now and then is worth replacing by a count.
     known = {name for name, tool in result.counted.measured_by.items() if not (name == "threads" and tool == "os")}
-    if backend.name == "valgrind" and "warp_blocks" in values:
+    if backend.name == "valgrind" and "warp_blocks" in result.counted.values:
         return "left out: the work is on the GPU, and valgrind cannot run its driver"
     if backend.name == "valgrind" and native_s > _LONG_S:
-        advice = "ask for it with --backend, or profile a smaller input"
+        advice = "ask for it by name, or profile a smaller input"
         return f"left out: the command takes {native_s:.0f} s, and 20 to 200 times as long under valgrind; {advice}"
     if formulas and all(formula.counter in known for formula in formulas):
         return "left out: other tools counted all that it could"

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Runner, version_of
+from crossperf.importers.measurement import Measurement
 
 _CALLS = "open,openat,openat2,creat,clone,clone3"
 _LINE = re.compile(r"^(?P<pid>\d+)\s+(?:<\.\.\. )?(?P<call>\w+)(?: resumed>|\()(?P<rest>.*)$")

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from crossperf import catalog
-from crossperf.collect.profile import Choice, Profiled
+from crossperf.collect.backends import BackendChoice
+from crossperf.collect.profile import Profile
 from crossperf.records import OK
 
 
-def lines(result: Profiled) -> list[str]:
+def lines(result: Profile) -> list[str]:
     """Return the lines that a person reads after profiling."""
-    job = result.job
+    target = result.target
     return [
-        f"{job.app} {job.input} on {job.platform}: {_outcome(result)}".replace("  ", " "),
+        f"{target.app} {target.input} on {target.platform}: {_outcome(result)}".replace("  ", " "),
         *_counters(result),
         *_tools(result),
         *_missing(result),
@@ -53,7 +54,7 @@ def median(values: Sequence[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _outcome(result: Profiled) -> str:
+def _outcome(result: Profile) -> str:
     succeeded = [done.wall_s for done in result.executions if done.status == OK]
     failed = [done.status for done in result.executions if done.status != OK]
     words = []
@@ -69,7 +70,7 @@ def _outcome(result: Profiled) -> str:
     return ", ".join(words)
 
 
-def _counters(result: Profiled) -> list[str]:
+def _counters(result: Profile) -> list[str]:
     counted = result.counted
     rows = [
         (name, f"{counted.values[name]:.6g}", "" if unit == "ratio" else unit, counted.measured_by[name])
@@ -79,19 +80,19 @@ def _counters(result: Profiled) -> list[str]:
     return [f"  {name:<22}{value:>14} {unit:<8} {tool}" for name, value, unit, tool in rows]
 
 
-def _tools(result: Profiled) -> list[str]:
-    found = []
+def _tools(result: Profile) -> list[str]:
+    texts = []
     for measurement in result.measurements:
         cost = f": {measurement.runtime_s:.3g} s" if measurement.runtime_s else ""
         if measurement.slowdown:
             times = f"{measurement.slowdown:.0f}" if measurement.slowdown >= 10 else f"{measurement.slowdown:.1f}"
             cost += f", {times} times as long as without it"
-        found.append(f"{measurement.tool} {measurement.version or ''}".rstrip() + cost)
-        found += [f"  note: {note}" for note in measurement.notes]
-    return found
+        texts.append(f"{measurement.tool} {measurement.version or ''}".rstrip() + cost)
+        texts += [f"  note: {note}" for note in measurement.notes]
+    return texts
 
 
-def _missing(result: Profiled) -> list[str]:
+def _missing(result: Profile) -> list[str]:
     if not any(done.status == OK for done in result.executions):
         return []
     why = [(result.why_missing(name), name) for name in catalog.COUNTERS if name not in result.counted.values]
@@ -101,10 +102,10 @@ def _missing(result: Profiled) -> list[str]:
     return [f"missing: {', '.join(names)} ({reason})" for reason, names in grouped]
 
 
-def choices(found: Sequence[Choice]) -> list[str]:
+def choices(of_backends: Sequence[BackendChoice]) -> list[str]:
     """Return one line for each back end: whether it works here, and why not."""
-    said = [("os", "works")]
-    for choice in found:
+    rows = [("os", "works")]
+    for choice in of_backends:
         word = f"no: {choice.why_not}" if choice.why_not else "works"
-        said.append((choice.backend.name, word + (f" ({choice.limits})" if choice.limits else "")))
-    return [f"{name:<10} {word}" for name, word in said]
+        rows.append((choice.backend.name, word + (f" ({choice.limits})" if choice.limits else "")))
+    return [f"{name:<10} {word}" for name, word in rows]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import platform as python_platform
-from collections.abc import Mapping
-from typing import Any
 
-from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Execution
+from crossperf.importers.measurement import Measurement
+from crossperf.platforms import MachineFacts
 
 
-def measurement(execution: Execution, facts: Mapping[str, Any]) -> Measurement:
+def measurement(execution: Execution, facts: MachineFacts) -> Measurement:
     """Return an execution as events of the tool ``os``.
 
     Parameters
@@ -26,7 +25,7 @@ def measurement(execution: Execution, facts: Mapping[str, Any]) -> Measurement:
         "os.major_faults": float(execution.major_faults),
         "os.peak_threads": execution.peak_threads,
         "os.page_table_bytes": execution.page_table_bytes,
-        "os.page_levels": facts.get("page_levels"),
+        "os.page_levels": facts.page_levels,
     }
     io = execution.io or dict.fromkeys(("rchar", "wchar", "read_bytes", "write_bytes"))
     events |= {f"os.{name}": io[name] for name in ("rchar", "wchar", "read_bytes", "write_bytes")}

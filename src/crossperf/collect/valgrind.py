@@ -11,13 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crossperf.collect import callgrind, instructions
-from crossperf.collect.measurement import Measurement
 from crossperf.collect.process import Execution, Runner, version_of
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
+from crossperf.importers.measurement import Measurement
+from crossperf.platforms import CacheGeometry
 from crossperf.records import OK
 
 #: Bytes, ways and bytes a line of one cache.
-Cache = tuple[int, int, int]
+CacheShape = tuple[int, int, int]
 #: They start the ranks of an MPI program and are not part of it.
 _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun")
 #: Valgrind runs one thread at a time: a thread that spins for another would count its waiting.
@@ -38,7 +39,7 @@ class ValgrindBackend:
 
     name = "valgrind"
 
-    def __init__(self, caches: Mapping[str, Cache], notes: Sequence[str] = ()) -> None:
+    def __init__(self, caches: Mapping[str, CacheShape], notes: Sequence[str] = ()) -> None:
         self.caches = dict(caches)
         self._notes = tuple(notes)
         self._valgrind = shutil.which("valgrind")
@@ -72,14 +73,13 @@ class ValgrindBackend:
 
     def prefix(self, folder: Path) -> list[str]:
         """Return the command line to put in front of a command; reports and logs go into a folder."""
-        caches = [f"--{level}={','.join(map(str, cache))}" for level, cache in sorted(self.caches.items())]
         return [
             self._valgrind or "valgrind",
             "--tool=callgrind",
             "--dump-instr=yes",
             "--cache-sim=yes",
             "--branch-sim=yes",
-            *caches,
+            *CacheGeometry(self.caches).options(),
             "--trace-children=yes",
             "--fair-sched=try",
             f"--callgrind-out-file={folder}/out.%p",
@@ -139,17 +139,17 @@ def _failed(execution: Execution, folder: Path) -> CollectError:
     return CollectError(f"the command failed under valgrind: {execution.status}")
 
 
-def parse_caches(text: str) -> dict[str, Cache]:
+def parse_caches(text: str) -> dict[str, CacheShape]:
     """Return caches from ``D1=32768,8,64 LL=33554432,16,64``, the sizes in bytes.
 
     >>> parse_caches("D1=32768,8,64")
     {'D1': (32768, 8, 64)}
     """
-    caches: dict[str, Cache] = {}
+    caches: dict[str, CacheShape] = {}
     for part in text.split():
         match = re.fullmatch(r"(I1|D1|LL)=(\d+),(\d+),(\d+)", part)
         if match is None:
             expected = "I1, D1 or LL with bytes, ways and bytes a line, such as D1=32768,8,64"
-            raise SettingsError(f"--cache: found {part!r}, expected {expected}.")
+            raise SettingsError(f"cache: found {part!r}, expected {expected}.", argument="cache")
         caches[match[1]] = (int(match[2]), int(match[3]), int(match[4]))
     return caches

@@ -22,8 +22,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import canonical
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import MissingDependencyError, ProfileFileError
+from crossperf.importers.measurement import Measurement
 from crossperf.runs.rules import as_number
 
 Regions = Literal["whole", "leaf"]
@@ -66,7 +66,7 @@ class _Metric:
 
 
 @dataclass
-class _Profile:
+class _CaliperProfile:
     """The content of one file."""
 
     path: Path
@@ -114,8 +114,8 @@ def _is_records(path: Path) -> bool:
 
 
 def _records_of(facts: Any) -> list[dict[str, Any]]:
-    found = facts.get("records") if isinstance(facts, dict) else facts
-    return found if isinstance(found, list) and all(isinstance(record, dict) for record in found) else []
+    records = facts.get("records") if isinstance(facts, dict) else facts
+    return records if isinstance(records, list) and all(isinstance(record, dict) for record in records) else []
 
 
 def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
@@ -128,7 +128,7 @@ def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
             "(CALI_MARK_BEGIN), or have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi').",
             path=str(path),
         )
-    metrics = _Metrics(profile)
+    metrics = _CaliperMetrics(profile)
     if metrics.time is None and not metrics.events:
         _fail(path, "regions with neither times nor PAPI counts")
     if regions == "whole":
@@ -141,9 +141,9 @@ def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
     return [_measurement(profile, metrics, same) for same in leaves.values()]
 
 
-def _fail(path: Path, found: str, cause: BaseException | None = None) -> NoReturn:
+def _fail(path: Path, problem: str, cause: BaseException | None = None) -> NoReturn:
     raise ProfileFileError(
-        f"{path}: found {found}, expected a whole Caliper profile. {_ADVICE}", path=str(path)
+        f"{path}: found {problem}, expected a whole Caliper profile. {_ADVICE}", path=str(path)
     ) from cause
 
 
@@ -156,7 +156,7 @@ def _starts_as_cali(path: Path) -> bool:
     return start == b"__rec=" or path.suffix == ".cali"
 
 
-def _read_cali(path: Path) -> _Profile:
+def _read_cali(path: Path) -> _CaliperProfile:
     try:
         from caliperreader import CaliperReader
     except ImportError as error:
@@ -179,7 +179,7 @@ def _read_cali(path: Path) -> _Profile:
         }
     except Exception as error:  # the reader meets damage with whatever Python raises
         _fail(path, f"records that are damaged ({type(error).__name__}: {error})", error)
-    profile = _Profile(path, facts=dict(reader.globals))
+    profile = _CaliperProfile(path, facts=dict(reader.globals))
     profile.units = {name: unit for name, (unit, _) in described.items() if unit}
     profile.aliases = {name: alias for name, (_, alias) in described.items() if alias}
     known = set(profile.facts)
@@ -188,14 +188,14 @@ def _read_cali(path: Path) -> _Profile:
     return profile
 
 
-def _read_json(path: Path) -> _Profile:
+def _read_json(path: Path) -> _CaliperProfile:
     try:
         facts = json.loads(path.read_bytes())
     except OSError as error:
         _fail(path, f"a file that cannot be read ({error.strerror})", error)
     except (ValueError, RecursionError) as error:
         _fail(path, f"text that is not JSON ({error})", error)
-    profile = _Profile(path)
+    profile = _CaliperProfile(path)
     if isinstance(facts, dict) and "columns" in facts:
         _read_split(profile, facts)
     elif records := _records_of(facts):
@@ -209,7 +209,7 @@ def _read_json(path: Path) -> _Profile:
     return profile
 
 
-def _read_split(profile: _Profile, facts: dict[str, Any]) -> None:
+def _read_split(profile: _CaliperProfile, facts: dict[str, Any]) -> None:
     """Read ``data`` by ``columns``, where a region is the number of one of ``nodes``."""
     parts = {name: facts.pop(name, None) for name in ("data", "columns", "column_metadata", "nodes")}
     data, columns, nodes = parts["data"], parts["columns"], parts["nodes"]
@@ -228,7 +228,7 @@ def _read_split(profile: _Profile, facts: dict[str, Any]) -> None:
         _add(profile, dict(zip(names, row, strict=True)), None if place is None else list(paths[place]))
 
 
-def _paths(profile: _Profile, nodes: Sequence[Any]) -> list[tuple[str, ...]]:
+def _paths(profile: _CaliperProfile, nodes: Sequence[Any]) -> list[tuple[str, ...]]:
     """Return each node's path; a parent stands before its children."""
     paths: list[tuple[str, ...]] = []
     for number, node in enumerate(nodes):
@@ -240,7 +240,7 @@ def _paths(profile: _Profile, nodes: Sequence[Any]) -> list[tuple[str, ...]]:
     return paths
 
 
-def _add(profile: _Profile, record: Mapping[str, Any], named: Any) -> None:
+def _add(profile: _CaliperProfile, record: Mapping[str, Any], named: Any) -> None:
     names = tuple(map(str, named)) if isinstance(named, list) else tuple(filter(None, str(named or "").split("/")))
     rank = next((record[name] for name in _RANK if name in record), None)
     numbers = {}
@@ -278,18 +278,18 @@ def _metric(name: str, alias: str | None = None) -> _Metric:
     return _Metric(name, canonical(base), across, inclusive)
 
 
-class _Metrics:
+class _CaliperMetrics:
     """Which metrics of a file are its time and its events."""
 
-    def __init__(self, profile: _Profile) -> None:
+    def __init__(self, profile: _CaliperProfile) -> None:
         names = list(dict.fromkeys(name for _, _, numbers in profile.records for name in numbers))
-        found = [_metric(name, profile.aliases.get(name)) for name in names]
+        metrics = [_metric(name, profile.aliases.get(name)) for name in names]
         if "time (exc)" in names:  # then the recipe calls inclusive time plainly "time"
-            found = [replace(metric, inclusive=True) if metric.name == "time" else metric for metric in found]
-        times = [metric for metric in found if metric.base == "time" and _outer(metric) != "count"]
+            metrics = [replace(metric, inclusive=True) if metric.name == "time" else metric for metric in metrics]
+        times = [metric for metric in metrics if metric.base == "time" and _outer(metric) != "count"]
         self.time = self._choose(times, ("max", "", "avg", "sum"))
         self.events: dict[str, _Metric] = {}
-        events = [metric for metric in found if metric.base.startswith("PAPI_")]
+        events = [metric for metric in metrics if metric.base.startswith("PAPI_")]
         for base in dict.fromkeys(metric.base for metric in events):
             chosen = self._choose([metric for metric in events if metric.base == base], ("sum", "", "avg"))
             if chosen is not None:
@@ -311,7 +311,7 @@ class _Metrics:
         ]
         return min(usable, key=lambda metric: (order.index(metric.across), not metric.inclusive), default=None)
 
-    def _unit(self, profile: _Profile, time: _Metric) -> float:
+    def _unit(self, profile: _CaliperProfile, time: _Metric) -> float:
         named = time.unit_s or _UNITS.get(profile.units.get(time.name, ""))
         if named is not None:
             return named
@@ -327,7 +327,9 @@ def _outer(metric: _Metric) -> str:
     return metric.name.split("#")[0] if "#" in metric.name else ""
 
 
-def _measurement(profile: _Profile, metrics: _Metrics, regions: Sequence[tuple[str, ...]] | None) -> Measurement:
+def _measurement(
+    profile: _CaliperProfile, metrics: _CaliperMetrics, regions: Sequence[tuple[str, ...]] | None
+) -> Measurement:
     ranks = _ranks(profile)
     notes = [*profile.notes, *metrics.notes]
     runtime_s = _time(profile, metrics, regions, ranks, notes)
@@ -352,7 +354,7 @@ def _measurement(profile: _Profile, metrics: _Metrics, regions: Sequence[tuple[s
     )
 
 
-def _by_rank(profile: _Profile, metric: _Metric, regions: Sequence[tuple[str, ...]] | None) -> dict[Any, float]:
+def _by_rank(profile: _CaliperProfile, metric: _Metric, regions: Sequence[tuple[str, ...]] | None) -> dict[Any, float]:
     """Return a metric's total by rank: over the whole execution, or over innermost regions of one name.
 
     With inclusive values the outermost regions hold those inside; records of no region hold the rest.
@@ -371,7 +373,11 @@ def _by_rank(profile: _Profile, metric: _Metric, regions: Sequence[tuple[str, ..
 
 
 def _time(
-    profile: _Profile, metrics: _Metrics, regions: Sequence[tuple[str, ...]] | None, ranks: int | None, notes: list[str]
+    profile: _CaliperProfile,
+    metrics: _CaliperMetrics,
+    regions: Sequence[tuple[str, ...]] | None,
+    ranks: int | None,
+    notes: list[str],
 ) -> float | None:
     if metrics.time is None:
         notes.append("no runtime: the profile holds no times (add the timer service)")
@@ -392,14 +398,18 @@ def _time(
     return longest if longest > 0 else None
 
 
-def _outside(profile: _Profile, metric: _Metric) -> dict[Any, float]:
+def _outside(profile: _CaliperProfile, metric: _Metric) -> dict[Any, float]:
     return {
         rank: numbers[metric.name] for names, rank, numbers in profile.records if not names and metric.name in numbers
     }
 
 
 def _count(
-    profile: _Profile, metric: _Metric, regions: Sequence[tuple[str, ...]] | None, ranks: int | None, notes: list[str]
+    profile: _CaliperProfile,
+    metric: _Metric,
+    regions: Sequence[tuple[str, ...]] | None,
+    ranks: int | None,
+    notes: list[str],
 ) -> float | None:
     by_rank = _by_rank(profile, metric, regions)
     if not by_rank:
@@ -412,7 +422,7 @@ def _count(
     return sum(by_rank.values())
 
 
-def _ranks(profile: _Profile) -> int | None:
+def _ranks(profile: _CaliperProfile) -> int | None:
     for name in ("mpi.world.size", "jobsize"):
         number = as_number(profile.facts.get(name))
         if number is not None and number >= 1:
@@ -420,30 +430,30 @@ def _ranks(profile: _Profile) -> int | None:
     return len({rank for _, rank, _ in profile.records if rank is not None}) or None
 
 
-def _facts(profile: _Profile, ranks: int | None) -> dict[str, Any]:
+def _facts(profile: _CaliperProfile, ranks: int | None) -> dict[str, Any]:
     """Return what the globals, which Adiak collects, tell of a run."""
-    told = profile.facts
-    command = _list(told.get("cmdline"))
-    executable = str(told.get("executable") or (PurePosixPath(command[0]).name if command else "")) or None
-    size = as_number(told.get("ProblemSizeRunParam"))
+    known = profile.facts
+    command = _list(known.get("cmdline"))
+    executable = str(known.get("executable") or (PurePosixPath(command[0]).name if command else "")) or None
+    size = as_number(known.get("ProblemSizeRunParam"))
     if size is not None:
-        meaning = told.get("SizeMeaning")
+        meaning = known.get("SizeMeaning")
         text = f"{size:.0f}" if size.is_integer() else f"{size:g}"
         size_text = text if meaning in (None, "Direct") else f"{text} ({str(meaning).lower()})"
     else:
         size_text = " ".join(command[1:])
-    started = as_number(told.get("launchdate"))
+    started = as_number(known.get("launchdate"))
     kept = {
         name: value
-        for name, value in told.items()
+        for name, value in known.items()
         if name not in _PRIVATE and not name.startswith(("spot.", "cali.")) and not isinstance(value, list)
     }
     return {
         "app": executable,
         "input": size_text or None,
-        "platform": told.get("cluster"),
+        "platform": known.get("cluster"),
         "ranks": ranks,
-        "host": told.get("hostname"),
+        "host": known.get("hostname"),
         "started": _iso(started) if started is not None else None,
         "globals": kept or None,
     }

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import canonical
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import ProfileFileError, some_of
-from crossperf.importers.tabular import Rejected, header, rows
+from crossperf.importers import tabular
+from crossperf.importers.measurement import Measurement
+from crossperf.importers.tabular import ProfileReading, UnusableRowError
 from crossperf.runs.rules import as_number, is_missing
 
 RESULTS = "results.json"
@@ -50,13 +51,37 @@ _DEATHS = (
 )
 
 
-def reads(path: Path) -> bool:
-    """Tell whether a file is a ``results.json`` or a table of them, or a folder holds one."""
-    if path.is_dir():
-        return (path / RESULTS).is_file() and _looks_like_results(path / RESULTS)
-    if path.suffix == ".json":
-        return _looks_like_results(path)
-    return path.suffix == ".csv" and set(_NEEDED) <= set(header(path))
+class CrossModelingImporter:
+    """The format of the seed paper's scripts."""
+
+    name = "cross-modeling"
+
+    def reads(self, path: Path, /) -> bool:
+        """Tell whether a file is a ``results.json`` or a table of them, or a folder holds one."""
+        if path.is_dir():
+            return (path / RESULTS).is_file() and _looks_like_results(path / RESULTS)
+        if path.suffix == ".json":
+            return _looks_like_results(path)
+        return path.suffix == ".csv" and set(_NEEDED) <= set(tabular.header(path))
+
+    def read(self, path: Path, /) -> ProfileReading:
+        """Return one measurement for each sound row, and the other rows with their reasons."""
+        if path.is_dir():
+            path = path / RESULTS
+        if path.suffix == ".json":
+            return ProfileReading([_result(path)], [])
+        return tabular.read(path, lambda number, row: _of_row(path, number, row))
+
+
+def _of_row(path: Path, number: int, row: Mapping[str, Any]) -> Measurement:
+    absent = [name for name in _NEEDED if name not in row]
+    if absent:
+        raise ProfileFileError(
+            f"{path}: found no column {', '.join(absent)}, expected a table of collect-dataset.py or "
+            "combine-datasets.py. Import another table as format 'table', by a mapping file.",
+            path=str(path),
+        )
+    return _measurement(row, {"imported_row": number})
 
 
 def _looks_like_results(path: Path) -> bool:
@@ -66,46 +91,6 @@ def _looks_like_results(path: Path) -> bool:
     except (OSError, UnicodeDecodeError):
         return False
     return start.lstrip().startswith("{") and all(f'"{name}"' in start for name in ("machine", "app", "args"))
-
-
-def read(path: Path) -> list[Measurement]:
-    """Return one measurement for each run; rows that cannot be read raise together."""
-    measurements, rejected = read_rows(path)
-    if rejected:
-        raise ProfileFileError(" ".join(map(str, rejected)), path=str(path), rejected=rejected)
-    return measurements
-
-
-def read_rows(path: Path) -> tuple[list[Measurement], list[Rejected]]:
-    """Return one measurement for each sound row, and the other rows with their reasons."""
-    if path.is_dir():
-        path = path / RESULTS
-    if path.suffix == ".json":
-        return [_result(path)], []
-    measurements: list[Measurement] = []
-    rejected: list[Rejected] = []
-    for number, row in rows(path):
-        if isinstance(row, str):
-            rejected.append(Rejected(str(path), row, number))
-            continue
-        absent = [name for name in _NEEDED if name not in row]
-        if absent:
-            raise ProfileFileError(
-                f"{path}: found no column {', '.join(absent)}, expected a table of collect-dataset.py or "
-                "combine-datasets.py. Import another table with 'crossperf import table FILE --map MAPPING'.",
-                path=str(path),
-            )
-        try:
-            measurements.append(_measurement(row, {"source_row": number}))
-        except _BadRowError as error:
-            rejected.append(Rejected(str(path), str(error), number))
-    if not measurements and not rejected:
-        raise ProfileFileError(f"{path}: found no row, expected one for each run.", path=str(path))
-    return measurements, rejected
-
-
-class _BadRowError(Exception):
-    """A row cannot be used; the text says why."""
 
 
 def _result(path: Path) -> Measurement:
@@ -120,7 +105,7 @@ def _result(path: Path) -> Measurement:
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError):
-        # The scripts print one key a line, so what came before the job's end can be told.
+        # The scripts print one key a line, so what came before the job's end can be read.
         facts = dict(re.findall(r'^\s*"(\w+)": "([^"]*)",?$', text, flags=re.MULTILINE))
         death = death or "the job ended before its results were complete"
     if not isinstance(facts, dict) or any(name not in facts for name in ("machine", "app", "args")):
@@ -130,7 +115,7 @@ def _result(path: Path) -> Measurement:
         )
     try:
         return _measurement(facts, {"status": death} if death else {})
-    except _BadRowError as error:
+    except UnusableRowError as error:
         raise ProfileFileError(f"{path}: {error}", path=str(path)) from error
 
 
@@ -170,7 +155,7 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
     runtime_s, notes = _runtime(row, failed="status" in more)
     ranks = as_number(row.get("ranks"))
     if problems:
-        raise _BadRowError(" ".join(problems))
+        raise UnusableRowError(" ".join(problems))
     if filled:
         hold, are = ("counter holds", "is") if len(filled) == 1 else ("counters hold", "are")
         notes.append(f"{len(filled)} {hold} -1, the scripts' mark for absent, and {are} missing: {some_of(filled)}")
@@ -210,4 +195,6 @@ def _runtime(row: Mapping[str, Any], *, failed: bool) -> tuple[float | None, lis
         return minutes * 60.0, ["runtime is the job step's duration, start of the profiler included, in whole seconds"]
     if failed:
         return None, []
-    raise _BadRowError(f"found neither {_REALTIME!r} nor 'duration' above 0, expected the runtime. Collect it again.")
+    raise UnusableRowError(
+        f"found neither {_REALTIME!r} nor 'duration' above 0, expected the runtime. Collect it again."
+    )

@@ -1,76 +1,27 @@
-"""Turns files of any known profiler into runs: which reader is which file's, and what was left out and why."""
+"""Turns files of any known profiler into runs: which format is which file's, and what was left out and why."""
 
 from __future__ import annotations
 
-import importlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-from crossperf.collect.measurement import Measurement, to_run
 from crossperf.errors import MissingDependencyError, ProfileFileError, SettingsError, did_you_mean, some_of
+from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
-from crossperf.importers.tabular import Rejected
+from crossperf.importers.formats import TABLE, Importer, importers
+from crossperf.importers.measurement import Measurement, to_run
+from crossperf.importers.tabular import ProfileReading, Rejected
 from crossperf.records import Run
 from crossperf.runs.rules import failed
 
 AUTO = "auto"
+FORMATS = tuple(importers())
 _NAMES = ("app", "input", "platform")
 #: Globals of a Caliper profile that make another program of one source.
 _BUILD = ("variant", "tuning", "compiler", "cmake_cxx_flags")
-_NO_COUNTERS = "no counter could be made of what the profile holds: its runs tell runtimes alone"
-
-
-@dataclass(frozen=True)
-class Reader:
-    """One file format: a module with ``reads(path)`` and ``read(path)``, loaded when first needed."""
-
-    name: str
-    module: str
-    what: str
-
-    def load(self) -> ModuleType | None:
-        """Return the module, or ``None`` where this build of crossperf has none."""
-        name = f"crossperf.collect.{self.module}"
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name == name:
-                return None
-            raise
-
-    def reads(self, path: Path) -> bool:
-        """Tell by a cheap look whether a file or folder is of this format."""
-        module = self.load()
-        return module is not None and bool(module.reads(path))
-
-    def read(self, path: Path, **options: Any) -> tuple[list[Measurement], list[Rejected]]:
-        """Return the measurements of a file, and the rows that could not be used."""
-        module = self.load()
-        if module is None:
-            raise SettingsError(f"Format {self.name!r} is not part of this build of crossperf. Choose another format.")
-        if hasattr(module, "read_rows"):
-            measurements, rejected = module.read_rows(path, **options)
-            return list(measurements), list(rejected)
-        return list(module.read(path, **options)), []
-
-
-READERS: dict[str, Reader] = {
-    reader.name: reader
-    for reader in (
-        Reader("hpctoolkit", "hpctoolkit", "HPCToolkit databases of versions 3 and 4 (a folder made by hpcprof)"),
-        Reader("caliper", "caliper", "Caliper .cali, json-split and JSON records"),
-        Reader("papi", "papi", "PAPI's high-level JSON"),
-        Reader("perf", "perf", "perf stat, as CSV (-x) or JSON (-j)"),
-        Reader("ncu", "ncu", "Nsight Compute, CSV or .ncu-rep"),
-        Reader("rocprof", "rocprof", "rocprof's CSV"),
-        Reader("cross-modeling", "cross_modeling", "results.json and data.csv of the seed paper's scripts"),
-        Reader("table", "mapping", "any CSV or JSONL, by a mapping file"),
-    )
-}
+_NO_COUNTERS = "no counter could be made of what the profile holds: its runs have a runtime alone"
 
 
 @dataclass(frozen=True)
@@ -82,26 +33,25 @@ class Imported:
     rejected: list[Rejected] = field(default_factory=list)
 
 
-def guess(path: Path) -> str:
-    """Return the one format that a file or folder is of; none, or several, is an error that says so."""
+def guess(path: Path, among: Mapping[str, Importer] | None = None) -> str:
+    """Return the one format that a file or folder is of; none, or several, is an error with the candidates.
+
+    A table is of no format by its looks: any CSV could be one.
+    """
     if not path.exists():
         raise _absent(path)
-    found = [name for name, reader in READERS.items() if reader.reads(path)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ProfileFileError(
-            f"{path}: found a file that could be {' or '.join(found)}, expected one format. Name it instead of 'auto'.",
-            path=str(path),
-            formats=found,
+    known = [importer for name, importer in (among or importers()).items() if name != TABLE]
+    claims = [importer.name for importer in known if importer.reads(path)]
+    if len(claims) == 1:
+        return claims[0]
+    if claims:
+        problem = f"found a file that could be {' or '.join(claims)}, expected one format. Name it instead of 'auto'."
+    else:
+        problem = (
+            f"found no format that crossperf knows, expected one of {', '.join(importer.name for importer in known)}. "
+            "Name the format to learn what is wrong; any CSV or JSONL is read as format 'table' by a mapping file."
         )
-    others = [name for name in READERS if name != "table"]
-    raise ProfileFileError(
-        f"{path}: found no format that crossperf knows, expected one of {', '.join(others)}. "
-        "Name the format to learn what is wrong; any CSV or JSONL is read by 'crossperf import table FILE --map MAP'.",
-        path=str(path),
-        formats=[],
-    )
+    raise ProfileFileError(f"{path}: {problem}", path=str(path), formats=claims)
 
 
 def _absent(path: Path) -> ProfileFileError:
@@ -122,39 +72,137 @@ def import_runs(
     """Return the runs of files and folders; what cannot be read is left out, with its reason.
 
     A folder that is no profile itself is searched for some. Nothing readable at all is an error, and so is a
-    run whose application, input or platform neither its file nor an option names.
+    run whose application, input or platform neither its file nor an argument names.
 
     Parameters
     ----------
     format
-        One of `READERS`, or ``auto`` to tell each file by its looks.
+        One of `FORMATS`, or ``auto`` to tell each file by its looks.
     app, input, platform, platform_class
-        Names that stand above what the files tell.
+        Names that stand above those in the files.
     mapping
         The mapping file of format ``table``.
     regions
         For Caliper: ``leaf`` makes a run of each innermost region.
     """
-    options = _options(format, mapping, regions)
-    columns = {"app": app, "input": input, "platform": platform, "platform_class": platform_class}
-    result = Imported()
-    nameless: dict[str, str] = {}
-    for given in map(Path, paths):
-        for path in _profiles(format, given, result):
-            _import(format, path, options, columns, result, nameless)
-    if nameless:
-        lacking = [name for name in _NAMES if any(name in text.split() for text in nameless.values())]
-        wanted = " ".join(f"--{name} {name.upper()}" for name in lacking)
-        raise ProfileFileError(
-            f"{some_of(nameless, 3)}: found no {' and no '.join(lacking)} in the file, "
-            f"expected what a run is known by. Give {wanted}.",
-            path=next(iter(nameless)),
-            lacking=lacking,
+    _check(format, mapping, regions)
+    table_map = None if mapping is None else mapping_files.load(Path(mapping))
+    names = {"app": app, "input": input, "platform": platform, "platform_class": platform_class}
+    importing = _Importing(format, importers(regions, table_map), {key: name for key, name in names.items() if name})
+    for path in map(Path, paths):
+        importing.add(path)
+    return importing.result(paths)
+
+
+def _check(format: str, mapping: str | Path | None, regions: Regions) -> None:  # noqa: A002
+    if format not in (AUTO, *FORMATS):
+        choice = f"{did_you_mean(format, FORMATS)}, expected {', '.join((AUTO, *FORMATS))}"
+        raise SettingsError(f"format: found {format!r}{choice}.", argument="format")
+    if regions not in ("whole", "leaf"):
+        raise SettingsError(f"regions: found {regions!r}, expected whole or leaf.", argument="regions")
+    if format == TABLE and mapping is None:
+        expected = "expected a mapping file that names the columns, since format 'table' needs a mapping file"
+        raise SettingsError(f"mapping: found nothing, {expected}.", argument="mapping")
+    if format != TABLE and mapping is not None:
+        advice = "Leave it out, or choose format 'table'."
+        raise SettingsError(
+            f"mapping: found {str(mapping)!r}, expected none: it is for format 'table', not {format!r}. {advice}",
+            argument="mapping",
         )
-    if not result.runs:
-        raise _nothing(paths, result)
-    result.notes.extend(_mixed(result.runs))
-    return result
+
+
+@dataclass
+class _Importing:
+    """One import under way; `names` stand above those in the files."""
+
+    format: str
+    known: Mapping[str, Importer]
+    names: Mapping[str, str]
+    imported: Imported = field(default_factory=Imported)
+    #: What is lacking in each file whose runs have no name.
+    nameless: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, path: Path) -> None:
+        """Import the profiles at a path: itself, or those in a folder, outermost first."""
+        if not path.exists():
+            self._reject(path, str(_absent(path)))
+            return
+        inside = list(self._inside(path)) if path.is_dir() and not self._is_profile(path) else []
+        for profile in inside or [path]:  # where there is none, the reader of a folder knows what is missing
+            self._import(profile)
+
+    def _inside(self, folder: Path) -> Iterator[Path]:
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            return
+        for path in entries:
+            if self._is_profile(path):
+                yield path
+            elif path.is_dir() and not path.is_symlink():
+                yield from self._inside(path)
+
+    def _is_profile(self, path: Path) -> bool:
+        formats = [name for name in FORMATS if name != TABLE] if self.format == AUTO else [self.format]
+        return any(self.known[name].reads(path) for name in formats)
+
+    def _reject(self, path: Path, reason: str, row: int | None = None) -> None:
+        self.imported.rejected.append(Rejected(str(path), reason, row))
+
+    def _import(self, path: Path) -> None:
+        try:
+            name = guess(path, self.known) if self.format == AUTO else self.format
+            reading = self.known[name].read(path)
+        except MissingDependencyError:
+            raise
+        except ProfileFileError as error:
+            self._reject(path, str(error))
+            return
+        except OSError as error:
+            reason = f"cannot be read ({error.strerror or error}), expected a profile. Check its permissions."
+            self._reject(path, f"{path}: {reason}")
+            return
+        self.imported.rejected.extend(reading.rejected)
+        notes = [note for measurement in reading.measurements for note in self._run(path, measurement, reading)]
+        self.imported.notes.extend((str(path), note) for note in dict.fromkeys(notes))
+
+    def _run(self, path: Path, measurement: Measurement, reading: ProfileReading) -> list[str]:
+        """Add the run of one measurement, and return the notes on it."""
+        lacking = [name for name in _NAMES if not self._named(name, measurement)]
+        row = measurement.facts.get("imported_row")
+        if lacking and row is not None and all(self._named_somewhere(name, reading) for name in lacking):
+            reason = f"found no {' and no '.join(lacking)}, expected what a run is known by. Fill it in."
+            self._reject(path, reason, row)
+        elif lacking:
+            self.nameless[str(path)] = lacking
+        else:
+            # No name that reads like a column of a run: 'source_file' would look like a typing error.
+            run = to_run([measurement], **self.names, imported_from=str(path))
+            self.imported.runs.append(run)
+            bare = not run.counters and not failed(run.status)
+            return [*measurement.notes, *([_NO_COUNTERS] if bare else [])]
+        return []
+
+    def _named(self, name: str, measurement: Measurement) -> bool:
+        return name in self.names or measurement.facts.get(name) not in (None, "")
+
+    def _named_somewhere(self, name: str, reading: ProfileReading) -> bool:
+        return any(self._named(name, measurement) for measurement in reading.measurements)
+
+    def result(self, paths: Sequence[str | Path]) -> Imported:
+        """Return all that was imported; nothing at all, or runs without a name, is an error."""
+        if self.nameless:
+            lacking = [name for name in _NAMES if any(name in names for names in self.nameless.values())]
+            raise ProfileFileError(
+                f"{some_of(self.nameless, 3)}: found no {' and no '.join(lacking)} in the file, "
+                f"expected what a run is known by. Give {' and '.join(lacking)} yourself.",
+                path=next(iter(self.nameless)),
+                arguments=lacking,
+            )
+        if not self.imported.runs:
+            raise _nothing(paths, self.imported)
+        self.imported.notes.extend(_mixed(self.imported.runs))
+        return self.imported
 
 
 def _mixed(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
@@ -171,107 +219,14 @@ def _mixed(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
             yield (
                 platform,
                 f"runs of one workload differ in {name} ({some_of(sorted(values), 3)}) and will count as repeats; "
-                "import the files one by one with a --platform for each to keep them apart",
+                "import the files one by one, each with a platform of its own, to keep them apart",
             )
 
 
-def _options(format: str, mapping: str | Path | None, regions: Regions) -> dict[str, dict[str, Any]]:  # noqa: A002
-    if format != AUTO and format not in READERS:
-        known = (AUTO, *READERS)
-        raise SettingsError(f"Format {format!r} is not known{did_you_mean(format, known)}; choose {', '.join(known)}.")
-    if regions not in ("whole", "leaf"):
-        raise SettingsError(f"Regions {regions!r} are not known; choose whole or leaf.")
-    if format == "table" and mapping is None:
-        raise SettingsError("Format 'table' needs a mapping file that says what the columns are. Give --map MAPPING.")
-    if format != "table" and mapping is not None:
-        raise SettingsError(f"A mapping file is for format 'table', not {format!r}. Leave --map out, or give 'table'.")
-    options: dict[str, dict[str, Any]] = {"caliper": {"regions": regions}}
-    if mapping is not None:
-        from crossperf.importers.mapping import load
-
-        options["table"] = {"mapping": load(Path(mapping))}
-    return options
-
-
-def _profiles(format: str, given: Path, result: Imported) -> Iterator[Path]:  # noqa: A002
-    """Yield the profiles at a path: itself, or those in a folder, outermost first."""
-    if not given.exists():
-        result.rejected.append(Rejected(str(given), str(_absent(given))))
-    elif not given.is_dir() or _is_profile(format, given):
-        yield given
-    else:
-        found = list(_inside(format, given))
-        if found:
-            yield from found
-        else:
-            yield given  # its reader says what is missing
-
-
-def _inside(format: str, folder: Path) -> Iterator[Path]:  # noqa: A002
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        return
-    for path in entries:
-        if _is_profile(format, path):
-            yield path
-        elif path.is_dir() and not path.is_symlink():
-            yield from _inside(format, path)
-
-
-def _is_profile(format: str, path: Path) -> bool:  # noqa: A002
-    if format == "table":
-        return path.is_file() and path.suffix in (".csv", ".tsv", ".jsonl", ".ndjson")
-    readers = READERS.values() if format == AUTO else [READERS[format]]
-    return any(reader.reads(path) for reader in readers)
-
-
-def _import(
-    format: str,  # noqa: A002
-    path: Path,
-    options: Mapping[str, Mapping[str, Any]],
-    columns: Mapping[str, str | None],
-    result: Imported,
-    nameless: dict[str, str],
-) -> None:
-    try:
-        name = guess(path) if format == AUTO else format
-        measurements, rejected = READERS[name].read(path, **options.get(name, {}))
-    except MissingDependencyError:
-        raise
-    except ProfileFileError as error:
-        result.rejected.append(Rejected(str(path), str(error)))
-        return
-    except OSError as error:
-        reason = f"{path}: cannot be read ({error.strerror or error}), expected a profile. Check its permissions."
-        result.rejected.append(Rejected(str(path), reason))
-        return
-    result.rejected.extend(rejected)
-    notes: list[str] = []
-    told = [
-        {**measurement.facts, **{key: value for key, value in columns.items() if value is not None}}
-        for measurement in measurements
-    ]
-    for measurement, facts in zip(measurements, told, strict=True):
-        lacking = [key for key in _NAMES if facts.get(key) in (None, "")]
-        row = facts.get("source_row")
-        if lacking and row is not None and all(any(other.get(key) for other in told) for key in lacking):
-            reason = f"found no {' and no '.join(lacking)}, expected what a run is known by. Fill it in."
-            result.rejected.append(Rejected(str(path), reason, row))
-        elif lacking:
-            nameless[str(path)] = " ".join(lacking)
-        else:
-            run = to_run([measurement], **columns, source_file=str(path))
-            result.runs.append(run)
-            bare = not run.counters and not failed(run.status)
-            notes += [*measurement.notes, *([_NO_COUNTERS] if bare else [])]
-    result.notes.extend((str(path), note) for note in dict.fromkeys(notes))
-
-
-def _nothing(paths: Sequence[str | Path], result: Imported) -> ProfileFileError:
-    reasons = [str(rejected) for rejected in result.rejected]
+def _nothing(paths: Sequence[str | Path], imported: Imported) -> ProfileFileError:
+    reasons = [str(rejected) for rejected in imported.rejected]
     if not reasons:
         where = some_of(map(str, paths), 3) or "no path"
         reasons = [f"{where}: found no profile, expected at least one. Name the files."]
     more = f" ({len(reasons) - 3} more were left out)" if len(reasons) > 3 else ""
-    return ProfileFileError(" ".join(reasons[:3]) + more, path=str(next(iter(paths), "")), rejected=result.rejected)
+    return ProfileFileError(" ".join(reasons[:3]) + more, path=str(next(iter(paths), "")), rejected=imported.rejected)

@@ -27,15 +27,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from crossperf.catalog import COUNTERS
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import ProfileFileError, did_you_mean, some_of
-from crossperf.importers.tabular import Rejected, rows
+from crossperf.importers import tabular
+from crossperf.importers.measurement import Measurement
+from crossperf.importers.tabular import JSON_LINES, ProfileReading, UnusableRowError
 from crossperf.records import COLUMNS
 from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, as_number, check_value, failed, is_missing
 
@@ -79,13 +80,8 @@ class TableMap:
         return number is not None and any(number == as_number(other) for other in self.missing)
 
 
-def reads(_: Path) -> bool:
-    """Tell that no table is recognised by its looks: the mapping has to be given."""
-    return False
-
-
 def load(path: Path) -> TableMap:
-    """Return a mapping file's content; everything that is wrong with it is said at once."""
+    """Return a mapping file's content; everything that is wrong with it is in one error."""
     facts = _parse(path)
     problems = [
         f"found the unknown key {name!r}{did_you_mean(name, _KEYS)}, expected {', '.join(_KEYS)}"
@@ -126,7 +122,7 @@ def load(path: Path) -> TableMap:
     if not problems and not sources["events"] and not sources["counters"]:
         problems.append("found neither [events] nor [counters], expected at least one of them")
     if problems:
-        raise ProfileFileError(f"{path}: {'; '.join(problems)}. Mend the mapping file.", path=str(path))
+        raise ProfileFileError(f"{path}: {'; '.join(problems)}. Correct the mapping file.", path=str(path))
     return TableMap(
         sources["columns"], sections["constants"], sources["events"], sources["counters"], tuple(missing), tool
     )
@@ -143,11 +139,11 @@ def _parse(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise ProfileFileError(
-            f"{path}: found text that is not {kind} ({error}), expected a mapping file. Mend it.", path=str(path)
+            f"{path}: found text that is not {kind} ({error}), expected a mapping file. Correct it.", path=str(path)
         ) from error
     if not isinstance(facts, dict):
         raise ProfileFileError(
-            f"{path}: found a {type(facts).__name__}, expected an object of sections. Mend the mapping file.",
+            f"{path}: found a {type(facts).__name__}, expected an object of sections. Correct the mapping file.",
             path=str(path),
         )
     return facts
@@ -165,38 +161,31 @@ def _source(value: Any) -> Source | None:
     return None
 
 
-def read(path: Path, mapping: Path | TableMap) -> list[Measurement]:
-    """Return one measurement a row; rows that cannot be read raise together."""
-    measurements, rejected = read_rows(path, mapping)
-    if rejected:
-        raise ProfileFileError(" ".join(map(str, rejected)), path=str(path), rejected=rejected)
-    return measurements
+@dataclass(frozen=True)
+class TableImporter:
+    """The format of any CSV or JSONL table; `mapping` names what its columns are."""
+
+    mapping: TableMap
+    name: ClassVar[str] = "table"
+
+    def reads(self, path: Path, /) -> bool:
+        """Tell by its ending whether a file is a table of text."""
+        return path.suffix in (".csv", ".tsv", *JSON_LINES) and path.is_file()
+
+    def read(self, path: Path, /) -> ProfileReading:
+        """Return one measurement for each sound row, and the other rows with their reasons."""
+        # In JSONL an absent key is an empty cell.
+        wanted = [] if path.suffix in JSON_LINES else self.mapping.wanted()
+
+        def measurement_of(number: int, row: Mapping[str, Any]) -> Measurement:
+            _check_header(path, wanted, row)
+            return _measurement(self.mapping, row, number)
+
+        return tabular.read(path, measurement_of)
 
 
-def read_rows(path: Path, mapping: Path | TableMap) -> tuple[list[Measurement], list[Rejected]]:
-    """Return one measurement for each sound row, and the other rows with their reasons."""
-    table_map = mapping if isinstance(mapping, TableMap) else load(mapping)
-    measurements: list[Measurement] = []
-    rejected: list[Rejected] = []
-    checked = path.suffix in (".jsonl", ".ndjson")  # there, an absent key is an empty cell
-    for number, row in rows(path):
-        if isinstance(row, str):
-            rejected.append(Rejected(str(path), row, number))
-            continue
-        if not checked:
-            _check_header(path, table_map, row)
-            checked = True
-        try:
-            measurements.append(_measurement(table_map, row, number))
-        except _BadRowError as error:
-            rejected.append(Rejected(str(path), str(error), number))
-    if not measurements and not rejected:
-        raise ProfileFileError(f"{path}: found no row, expected one for each run.", path=str(path))
-    return measurements, rejected
-
-
-def _check_header(path: Path, table_map: TableMap, row: Mapping[str, Any]) -> None:
-    absent = [f"{name!r}{did_you_mean(name, row)}" for name in table_map.wanted() if name not in row]
+def _check_header(path: Path, wanted: Sequence[str], row: Mapping[str, Any]) -> None:
+    absent = [f"{name!r}{did_you_mean(name, row)}" for name in wanted if name not in row]
     if absent:
         raise ProfileFileError(
             f"{path}: found no column {some_of(absent)}, expected all that the mapping names. "
@@ -205,17 +194,13 @@ def _check_header(path: Path, table_map: TableMap, row: Mapping[str, Any]) -> No
         )
 
 
-class _BadRowError(Exception):
-    """A row cannot be used; the text says which cells are wrong and why."""
-
-
 def _measurement(table_map: TableMap, row: Mapping[str, Any], number: int) -> Measurement:
     facts, runtime_s, problems = _columns(table_map, row)
     events, wrong = _numbers(table_map, table_map.events, row)
     counters, also_wrong = _numbers(table_map, table_map.counters, row)
     problems += wrong + also_wrong
     if problems:
-        raise _BadRowError(" ".join(problems))
+        raise UnusableRowError(" ".join(problems))
     notes = []
     for name in [name for name, value in counters.items() if value is not None and value < 0 and name in COUNTERS]:
         notes.append(f"{name} was {counters[name]:g}, which no count can be; it is kept as not measured")
@@ -226,7 +211,7 @@ def _measurement(table_map: TableMap, row: Mapping[str, Any], number: int) -> Me
         counters=counters,
         runtime_s=runtime_s,
         notes=tuple(notes),
-        facts=facts | {"source_row": number},
+        facts=facts | {"imported_row": number},
     )
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crossperf.errors import ProfileFileError
+from crossperf.importers.measurement import Measurement
+from crossperf.runs import jsonl
+from crossperf.runs.rules import Problem
 
 JSON_LINES = (".jsonl", ".ndjson")
+#: The number of a row with its columns, or with what keeps it from being read.
+NumberedRow = tuple[int, dict[str, Any] | Problem]
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,43 @@ class Rejected:
         return f"{self.path}, row {self.row:,}: {self.reason}" if self.row is not None else self.reason
 
 
-def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Yield each row's number with its columns, or with the words for what keeps it from being read."""
+@dataclass(frozen=True)
+class ProfileReading:
+    """What a file of profiles holds: the measurements, and the rows that could not be used."""
+
+    measurements: list[Measurement]
+    rejected: list[Rejected]
+
+
+class UnusableRowError(Exception):
+    """A row cannot be used; the text says which cells are wrong and why."""
+
+
+def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement]) -> ProfileReading:
+    """Return one measurement for each sound row, and the other rows with their reasons.
+
+    Parameters
+    ----------
+    measurement_of
+        Makes a measurement of a row's number and columns, or raises `UnusableRowError`.
+    """
+    reading = ProfileReading([], [])
+    for number, row in rows(path):
+        try:
+            if isinstance(row, Problem):
+                raise UnusableRowError(f"found {row.actual}, expected {row.expected}. {row.advice}")  # noqa: TRY301
+            reading.measurements.append(measurement_of(number, row))
+        except UnusableRowError as error:
+            reading.rejected.append(Rejected(str(path), str(error), number))
+    if not reading.measurements and not reading.rejected:
+        raise ProfileFileError(f"{path}: found no row, expected one for each run.", path=str(path))
+    return reading
+
+
+def rows(path: Path) -> Iterator[NumberedRow]:
+    """Yield each row's number with its columns, or with the problem that keeps it from being read."""
     try:
-        yield from _json_lines(path) if path.suffix in JSON_LINES else _csv(path)
+        yield from jsonl.objects(path) if path.suffix in JSON_LINES else _csv(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ProfileFileError(
@@ -50,7 +87,7 @@ def header(path: Path) -> list[str]:
         return []
 
 
-def _csv(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+def _csv(path: Path) -> Iterator[NumberedRow]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
         names = next(lines, None)
@@ -63,24 +100,9 @@ def _csv(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
             raise ProfileFileError(
                 f"{path}: found the column {twice[0]!r} twice, expected each once. Rename one of them.", path=str(path)
             )
-        filled = (line for line in lines if line)
-        for number, line in enumerate(filled, start=1):
+        for number, line in enumerate(filter(None, lines), start=1):
             if len(line) == len(names):
                 yield number, dict(zip(names, line, strict=True))
             else:
-                yield number, f"found {len(line)} cells, expected {len(names)} as in the header. Mend the row."
-
-
-def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                facts = json.loads(line)
-            except (ValueError, RecursionError):
-                facts = None
-            if isinstance(facts, dict):
-                yield number, facts
-            else:
-                yield number, "found text that is not one JSON object, expected one a line. Mend or remove the line."
+                expected = f"{len(names)} as in the header"
+                yield number, Problem(f"{len(line)} cells", expected, "Correct the row.", number)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from crossperf.platforms.caches import CacheGeometry, cache_geometry
-from crossperf.platforms.compare import Difference, compare, describe
+from crossperf.platforms.compare import FactDifference, compare, describe
+from crossperf.platforms.facts import CpuCache, Gpu, MachineFacts
 from crossperf.platforms.machine import facts_of_this_machine
-from crossperf.platforms.registry import Platform, add, find, matching, name_for, read, set_fact
+from crossperf.platforms.registry import Platform, add, find, matching, name_for, platform_of, read, set_fact, user_file
 
 __all__ = [
     "CacheGeometry",
-    "Difference",
+    "CpuCache",
+    "FactDifference",
+    "Gpu",
+    "MachineFacts",
     "Platform",
     "add",
     "cache_geometry",
@@ -19,6 +23,8 @@ __all__ = [
     "find",
     "matching",
     "name_for",
+    "platform_of",
     "read",
     "set_fact",
+    "user_file",
 ]

@@ -1,10 +1,11 @@
-"""A machine's caches as valgrind can simulate them."""
+"""The geometry of a machine's caches as valgrind can simulate them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from crossperf.platforms.facts import CpuCache, MachineFacts
 
 #: (bytes, ways, bytes of a line) where nothing is known: what most x86 servers had around 2020.
 _ASSUMED = {"I1": (32 * 2**10, 8, 64), "D1": (32 * 2**10, 8, 64), "LL": (32 * 2**20, 16, 64)}
@@ -25,25 +26,25 @@ class CacheGeometry(NamedTuple):
     def options(self) -> list[str]:
         """Return valgrind's options.
 
-        >>> cache_geometry({}).options()
+        >>> cache_geometry(MachineFacts()).options()
         ['--I1=32768,8,64', '--D1=32768,8,64', '--LL=33554432,16,64']
         """
         return [f"--{name}={size},{ways},{line}" for name, (size, ways, line) in self.caches.items()]
 
 
-def cache_geometry(facts: Mapping[str, Any]) -> CacheGeometry:
+def cache_geometry(facts: MachineFacts) -> CacheGeometry:
     """Return the geometry nearest to a machine's caches that valgrind accepts.
 
     Valgrind wants a number of sets that is a power of two; caches of 33 MiB in 11 ways have none.
     """
     caches: dict[str, tuple[int, int, int]] = {}
     notes: list[str] = []
-    for name, found in (
-        ("I1", _cache(facts, 1, "instruction")),
-        ("D1", _cache(facts, 1, "data")),
+    for name, cache in (
+        ("I1", _first_level(facts, "instruction")),
+        ("D1", _first_level(facts, "data")),
         ("LL", _last_level(facts)),
     ):
-        asked, assumed = _filled(name, found)
+        asked, assumed = _filled(name, cache)
         caches[name] = _accepted(name, *asked)
         if assumed:
             notes.append(f"{name}: {' and '.join(assumed)} not known, {_words(caches[name])} assumed")
@@ -52,20 +53,19 @@ def cache_geometry(facts: Mapping[str, Any]) -> CacheGeometry:
     return CacheGeometry(caches, tuple(notes))
 
 
-def _cache(facts: Mapping[str, Any], level: int, kind: str) -> Mapping[str, Any]:
-    fitting = [cache for cache in facts.get("caches", ()) if cache.get("level") == level]
-    return next((cache for cache in fitting if cache.get("kind") in (kind, "unified")), {})
+def _first_level(facts: MachineFacts, kind: str) -> CpuCache | None:
+    return next((cache for cache in facts.caches if cache.level == 1 and cache.kind in (kind, "unified")), None)
 
 
-def _last_level(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+def _last_level(facts: MachineFacts) -> CpuCache | None:
     # A second level without a line is that of AMD's /proc/cpuinfo, where nothing else is known: not the last one.
-    found = [cache for cache in facts.get("caches", ()) if cache.get("level", 0) > (1 if "line_bytes" in cache else 2)]
-    return max(found, key=lambda cache: int(cache["level"]), default={})
+    shared = [cache for cache in facts.caches if cache.level > (2 if cache.line_bytes is None else 1)]
+    return max(shared, key=lambda cache: cache.level, default=None)
 
 
-def _filled(name: str, cache: Mapping[str, Any]) -> tuple[tuple[int, int, int], list[str]]:
+def _filled(name: str, cache: CpuCache | None) -> tuple[tuple[int, int, int], list[str]]:
     """Return size, ways and line with the gaps filled, and what was filled."""
-    size, ways, line = cache.get("size_bytes"), cache.get("ways"), cache.get("line_bytes")
+    size, ways, line = (cache.size_bytes, cache.ways, cache.line_bytes) if cache else (None, None, None)
     assumed_size, assumed_ways, assumed_line = _ASSUMED[name]
     assumed = []
     low, high = _PLAUSIBLE[name]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from crossperf.platforms.facts import CpuCache, Gpu
 from crossperf.platforms.registry import Platform
 
 _SHORT_KINDS = {"data": "d", "instruction": "i", "unified": ""}
@@ -12,10 +14,10 @@ _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 @dataclass(frozen=True)
-class Difference:
+class FactDifference:
     """One fact of two platforms; `ratio` is that of the second to that of the first, ``None`` for texts.
 
-    >>> row = Difference("memory_bytes", 2**34, 2**35, 2.0)
+    >>> row = FactDifference("memory_bytes", 2**34, 2**35, 2.0)
     >>> row.texts
     ('16 GiB', '32 GiB')
     """
@@ -35,16 +37,12 @@ class Difference:
         """Whether the two platforms differ in this fact."""
         return bool(self.a != self.b)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the row as JSON's own types."""
-        return {"fact": self.fact, "a": self.a, "b": self.b, "ratio": self.ratio}
 
-
-def compare(a: Platform, b: Platform) -> list[Difference]:
+def compare(a: Platform, b: Platform) -> list[FactDifference]:
     """Return the facts of two platforms row by row, those first that the first one has."""
     of_a, of_b = flat(a), flat(b)
     return [
-        Difference(fact, of_a.get(fact), of_b.get(fact), _ratio(of_a.get(fact), of_b.get(fact)))
+        FactDifference(fact, of_a.get(fact), of_b.get(fact), _ratio(of_a.get(fact), of_b.get(fact)))
         for fact in dict.fromkeys([*of_a, *of_b])
     ]
 
@@ -57,35 +55,34 @@ def describe(platform: Platform) -> list[tuple[str, str]]:
 def flat(platform: Platform) -> dict[str, Any]:
     """Return the facts of a platform with its caches and GPUs as facts of their own.
 
-    >>> flat(Platform("a", "cpu", {"caches": [{"level": 1, "kind": "data", "size_bytes": 32768}]}))
+    >>> from crossperf.platforms import MachineFacts
+    >>> flat(Platform("a", "cpu", MachineFacts(caches=(CpuCache(1, "data", 32768),))))
     {'class': 'cpu', 'l1d_bytes': 32768}
     """
-    facts: dict[str, Any] = {"class": platform.platform_class}
-    for name, value in platform.facts.items():
+    flattened: dict[str, Any] = {"class": platform.platform_class}
+    for name, value in platform.facts.to_json().items():
         if name == "caches":
-            facts |= _flat_caches(value)
+            flattened |= _flat_caches(platform.facts.caches)
         elif name == "gpus":
-            facts |= _flat_gpus(value)
+            flattened |= _flat_gpus(platform.facts.gpus)
         else:
-            facts[name] = value
-    return facts
+            flattened[name] = value
+    return flattened
 
 
-def _flat_caches(caches: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
-    for cache in caches if isinstance(caches, list) else []:
-        label = f"l{cache.get('level')}{_SHORT_KINDS.get(cache.get('kind'), '')}"
-        told = {"bytes": cache.get("size_bytes"), "ways": cache.get("ways"), "line_bytes": cache.get("line_bytes")}
-        told["instances"] = cache.get("instances")
-        facts |= {f"{label}_{name}": value for name, value in told.items() if value is not None}
-    return facts
+def _flat_caches(caches: Sequence[CpuCache]) -> dict[str, Any]:
+    flattened: dict[str, Any] = {}
+    for cache in caches:
+        label = f"l{cache.level}{_SHORT_KINDS.get(cache.kind, '')}"
+        facts = {"bytes": cache.size_bytes, "ways": cache.ways, "line_bytes": cache.line_bytes}
+        facts["instances"] = cache.instances
+        flattened |= {f"{label}_{name}": value for name, value in facts.items() if value is not None}
+    return flattened
 
 
-def _flat_gpus(gpus: Any) -> dict[str, Any]:
-    if not isinstance(gpus, list) or not gpus:
-        return {}
-    first = {name: value for name, value in gpus[0].items() if not isinstance(value, dict | list)}
-    return {"gpus": len(gpus)} | {f"gpu_{name}": value for name, value in first.items()}
+def _flat_gpus(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    first = {f"gpu_{name}": value for name, value in asdict(gpus[0]).items() if value is not None}
+    return {"gpus": len(gpus)} | first
 
 
 def _ratio(a: Any, b: Any) -> float | None:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from crossperf.platforms.facts import Gpu
+
 _PATIENCE_S = 20.0
 _NVIDIA_FIELDS = ("name", "memory.total", "compute_cap", "clocks.max.sm", "driver_version")
 
 
-def gpus_of(root: Path, ask_programs: bool) -> list[dict[str, Any]]:
-    """Return the GPUs of a machine, an empty list without any.
+def gpus_of(root: Path, ask_programs: bool) -> tuple[Gpu, ...]:
+    """Return the GPUs of a machine, none without any.
 
     Parameters
     ----------
@@ -25,7 +27,7 @@ def gpus_of(root: Path, ask_programs: bool) -> list[dict[str, Any]]:
     """
     nvidia = _ask_nvidia() if ask_programs else []
     amd = _ask_amd() if ask_programs else []
-    return [*(nvidia or _nvidia_driver(root)), *(amd or _amd_driver(root))]
+    return (*(nvidia or _nvidia_driver(root)), *(amd or _amd_driver(root)))
 
 
 def _output(command: Sequence[str]) -> str | None:
@@ -39,7 +41,7 @@ def _output(command: Sequence[str]) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
-def _ask_nvidia() -> list[dict[str, Any]]:
+def _ask_nvidia() -> list[Gpu]:
     """Return NVIDIA's GPUs; drivers before 510 do not know all fields, and refuse the question as a whole."""
     for fields in (_NVIDIA_FIELDS, ("name", "memory.total")):
         text = _output(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"])
@@ -48,45 +50,45 @@ def _ask_nvidia() -> list[dict[str, Any]]:
     return []
 
 
-def nvidia_gpus(text: str, fields: Sequence[str] = _NVIDIA_FIELDS) -> list[dict[str, Any]]:
+def nvidia_gpus(text: str, fields: Sequence[str] = _NVIDIA_FIELDS) -> list[Gpu]:
     """Return the GPUs of a table by ``nvidia-smi --query-gpu=... --format=csv,noheader,nounits``.
 
-    >>> nvidia_gpus("NVIDIA H200, 143771, 9.0, 1980, 580.1")[0]["compute_capability"]
+    >>> nvidia_gpus("NVIDIA H200, 143771, 9.0, 1980, 580.1")[0].compute_capability
     '9.0'
     """
     gpus = []
     for row in csv.reader(text.splitlines(), skipinitialspace=True):
-        told = {field: value.strip() for field, value in zip(fields, row, strict=False)}
-        if not told.get("name"):
+        cells = {field: value.strip() for field, value in zip(fields, row, strict=False)}
+        if not cells.get("name"):
             continue
-        mebibytes, megahertz = _number(told.get("memory.total")), _number(told.get("clocks.max.sm"))
-        gpu = {
-            "vendor": "NVIDIA",
-            "model": told["name"],
-            "memory_bytes": None if mebibytes is None else int(mebibytes * 2**20),
-            "compute_capability": told.get("compute_cap") if _number(told.get("compute_cap")) else None,
-            "max_ghz": None if megahertz is None else megahertz / 1e3,
-            "driver": told.get("driver_version") or None,
-        }
-        gpus.append({name: value for name, value in gpu.items() if value is not None})
+        mebibytes, megahertz = _number(cells.get("memory.total")), _number(cells.get("clocks.max.sm"))
+        gpu = Gpu(
+            "NVIDIA",
+            cells["name"],
+            memory_bytes=None if mebibytes is None else int(mebibytes * 2**20),
+            compute_capability=cells.get("compute_cap") if _number(cells.get("compute_cap")) else None,
+            max_ghz=None if megahertz is None else megahertz / 1e3,
+            driver=cells.get("driver_version") or None,
+        )
+        gpus.append(gpu)
     return gpus
 
 
-def _nvidia_driver(root: Path) -> list[dict[str, Any]]:
+def _nvidia_driver(root: Path) -> list[Gpu]:
     gpus = []
     for file in sorted(root.glob("proc/driver/nvidia/gpus/*/information")):
-        found = re.search(r"^Model:\s*(.+)$", _text(file), re.MULTILINE)
-        if found:
-            gpus.append({"vendor": "NVIDIA", "model": found[1].strip()})
+        model = re.search(r"^Model:\s*(.+)$", _text(file), re.MULTILINE)
+        if model:
+            gpus.append(Gpu("NVIDIA", model[1].strip()))
     return gpus
 
 
-def _ask_amd() -> list[dict[str, Any]]:
+def _ask_amd() -> list[Gpu]:
     text = _output(["rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json"])
     return amd_gpus(text) if text else []
 
 
-def amd_gpus(text: str) -> list[dict[str, Any]]:
+def amd_gpus(text: str) -> list[Gpu]:
     """Return the GPUs of ``rocm-smi --showproductname --showmeminfo vram --json``."""
     try:
         cards = json.loads(text[text.index("{") :])
@@ -98,24 +100,19 @@ def amd_gpus(text: str) -> list[dict[str, Any]]:
     for facts in lowered:
         model = facts.get("card series") or facts.get("card model")
         memory = _number(facts.get("vram total memory (b)"))
-        gpu = {
-            "vendor": "AMD",
-            "model": str(model).strip() if model else None,
-            "memory_bytes": None if memory is None else int(memory),
-            "architecture": facts.get("gfx version"),
-        }
+        memory_bytes = None if memory is None else int(memory)
         if model:
-            gpus.append({name: value for name, value in gpu.items() if value is not None})
+            gpus.append(Gpu("AMD", str(model).strip(), memory_bytes, architecture=facts.get("gfx version")))
     return gpus
 
 
-def _amd_driver(root: Path) -> list[dict[str, Any]]:
+def _amd_driver(root: Path) -> list[Gpu]:
     gpus = []
     for folder in sorted(root.glob("sys/class/drm/card*/device")):
         memory = _number(_text(folder / "mem_info_vram_total"))
         if _text(folder / "vendor").strip() == "0x1002" and memory:
             model = _text(folder / "product_name").strip() or f"device {_text(folder / 'device').strip()}"
-            gpus.append({"vendor": "AMD", "model": model, "memory_bytes": int(memory)})
+            gpus.append(Gpu("AMD", model, int(memory)))
     return gpus
 
 

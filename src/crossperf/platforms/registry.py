@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +13,10 @@ from typing import Any
 
 from crossperf.errors import PlatformError, did_you_mean, some_of
 from crossperf.files import write_json
+from crossperf.platforms.facts import MachineFacts
 
 _FORMAT = 1
-#: Facts that two descriptions of one machine share. Memory differs a little, by what the firmware keeps.
-_IDENTITY = ("architecture", "cpu_vendor", "cpu_model", "sockets", "cores", "threads_per_core")
+#: Memory differs a little between two descriptions of one machine, by what the firmware keeps.
 _MEMORY_TOLERANCE = 0.1
 
 
@@ -23,23 +24,24 @@ _MEMORY_TOLERANCE = 0.1
 class Platform:
     """A machine by the name that its runs carry, with its facts.
 
-    >>> platform = Platform("epyc-2", "cpu", {"cores": 2})
+    >>> platform = Platform("epyc-2", "cpu", MachineFacts(cores=2))
     >>> Platform.from_json(platform.to_json()) == platform
     True
     """
 
     name: str
     platform_class: str = "cpu"
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: MachineFacts = field(default_factory=MachineFacts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the platform as JSON's own types."""
-        return {"name": self.name, "platform_class": self.platform_class, "facts": dict(self.facts)}
+        return {"name": self.name, "platform_class": self.platform_class, "facts": self.facts.to_json()}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Platform:
         """Return the platform that `to_json` wrote."""
-        return cls(entry["name"], entry.get("platform_class", "cpu"), dict(entry.get("facts") or {}))
+        facts = MachineFacts.from_json(entry.get("facts") or {})
+        return cls(entry["name"], entry.get("platform_class", "cpu"), facts)
 
 
 def read(path: str | Path) -> list[Platform]:
@@ -57,7 +59,7 @@ def read(path: str | Path) -> list[Platform]:
     return [Platform.from_json(entry) for entry in entries]
 
 
-_CURE = "Mend the file, or move it away and add the platforms again with 'crossperf platforms add'."
+_CURE = "Correct the file, or move it away and add the platforms again with 'crossperf platforms add'."
 
 
 def _document(path: Path) -> dict[str, Any] | None:
@@ -102,8 +104,14 @@ def _problems(entries: Sequence[Any]) -> Iterable[str]:
             seen.add(name)
         if not isinstance(kind, str):
             yield f"platform {number} has the class {kind!r}, expected a text"
-        if not isinstance(entry.get("facts", {}), dict):
+        facts = entry.get("facts", {})
+        if not isinstance(facts, dict):
             yield f"platform {number} has facts that are no object"
+        else:
+            try:
+                MachineFacts.from_json(facts)
+            except (TypeError, ValueError, KeyError) as problem:
+                yield f"platform {number} has a fact of the wrong kind ({problem})"
 
 
 def add(path: str | Path, platform: Platform, overwrite: bool = False) -> list[Platform]:
@@ -149,9 +157,7 @@ def find(platforms: Sequence[Platform], name: str) -> Platform:
     raise PlatformError(f"no platform {name!r} is known{did_you_mean(name, names)}. {known}", name=name)
 
 
-def matching(
-    platforms: Sequence[Platform], facts: Mapping[str, Any], platform_class: str | None = None
-) -> Platform | None:
+def matching(platforms: Sequence[Platform], facts: MachineFacts, platform_class: str | None = None) -> Platform | None:
     """Return the platform that describes the machine of these facts, or ``None``.
 
     Parameters
@@ -165,31 +171,58 @@ def matching(
     return None
 
 
-def _same(known: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    if "cpu_model" not in known or any(known.get(name) != found.get(name) for name in _IDENTITY):
+def _same(a: MachineFacts, b: MachineFacts) -> bool:
+    if a.cpu_model is None or _identity(a) != _identity(b):
         return False
-    if _gpu_models(known) != _gpu_models(found):
-        return False
-    memory, other = known.get("memory_bytes"), found.get("memory_bytes")
-    return not (memory and other) or abs(memory / other - 1.0) <= _MEMORY_TOLERANCE
+    return not (a.memory_bytes and b.memory_bytes) or abs(a.memory_bytes / b.memory_bytes - 1.0) <= _MEMORY_TOLERANCE
 
 
-def _gpu_models(facts: Mapping[str, Any]) -> list[str]:
-    return sorted(str(gpu.get("model")) for gpu in facts.get("gpus", ()))
+def _identity(facts: MachineFacts) -> tuple[Any, ...]:
+    """Return the facts that two descriptions of one machine share."""
+    gpus = sorted(str(gpu.model) for gpu in facts.gpus)
+    processor = (facts.architecture, facts.cpu_vendor, facts.cpu_model)
+    return *processor, facts.sockets, facts.cores, facts.threads_per_core, gpus
+
+
+def platform_of(
+    facts: MachineFacts, kept: Sequence[Platform], name: str | None = None, platform_class: str = "cpu"
+) -> Platform:
+    """Return the entry of the machine of these facts: the one that is kept, or a new one.
+
+    Parameters
+    ----------
+    name
+        Its name; the default is that of the kept entry that describes the machine, or one made from the facts.
+    """
+    by_name = {platform.name: platform for platform in kept}
+    known = by_name.get(name) if name else matching(kept, facts, platform_class)
+    return known or Platform(name or name_for(facts, platform_class), platform_class, facts)
+
+
+def user_file() -> Path:
+    """Return the file in which this user's platforms are kept."""
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return Path(os.environ.get("CROSSPERF_PLATFORMS") or settings / "crossperf" / "platforms.json")
 
 
 def set_fact(platform: Platform, text: str) -> Platform:
     """Return the platform with a fact that its user knows, from ``name=value``; an empty value takes it away.
 
-    >>> set_fact(Platform("a"), "price_per_hour=1.2").facts
+    >>> set_fact(Platform("a"), "price_per_hour=1.2").facts.more
     {'price_per_hour': 1.2}
     """
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise PlatformError(f"found {text!r}, expected a fact as name=value, such as price_per_hour=1.2")
-    facts = {known: fact for known, fact in platform.facts.items() if known != name}
-    return replace(platform, facts=facts | ({name: _value(name, value.strip())} if value.strip() else {}))
+    facts = {known: fact for known, fact in platform.facts.to_json().items() if known != name}
+    facts |= {name: _value(name, value.strip())} if value.strip() else {}
+    try:
+        return replace(platform, facts=MachineFacts.from_json(facts))
+    except TypeError as error:
+        raise PlatformError(
+            f"the fact {name!r} is {value.strip()!r}, expected a value of another kind: {error}"
+        ) from error
 
 
 def _value(name: str, text: str) -> Any:
@@ -204,25 +237,26 @@ def _value(name: str, text: str) -> Any:
     return int(text) if re.fullmatch(r"[+-]?\d+", text) else number
 
 
-def name_for(facts: Mapping[str, Any], platform_class: str | None = None) -> str:
+def name_for(facts: MachineFacts, platform_class: str | None = None) -> str:
     """Return a short name that stays the same for the same kind of machine.
 
-    >>> name_for({"cpu_model": "Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz", "cpu_vendor": "Intel", "cores": 28})
+    >>> name_for(MachineFacts(cpu_model="Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz", cpu_vendor="Intel", cores=28))
     'intel-xeon-e5-2690-v4-28c'
-    >>> name_for({"gpus": [{"vendor": "NVIDIA", "model": "NVIDIA H200"}]}, platform_class="gpu")
+    >>> from crossperf.platforms import Gpu
+    >>> name_for(MachineFacts(gpus=(Gpu("NVIDIA", "NVIDIA H200"),)), platform_class="gpu")
     'h200'
     """
-    gpus = facts.get("gpus") or []
+    gpus = facts.gpus
     if platform_class == "gpu" and gpus:
-        slug = _slug(re.sub(r"\b(NVIDIA|AMD|Instinct|Tesla|GeForce|Radeon)\b", " ", str(gpus[0].get("model", ""))))
+        slug = _slug(re.sub(r"\b(NVIDIA|AMD|Instinct|Tesla|GeForce|Radeon)\b", " ", gpus[0].model or ""))
         return (slug or "gpu") + (f"-x{len(gpus)}" if len(gpus) > 1 else "")
-    model = str(facts.get("cpu_model") or facts.get("architecture") or "unknown")
+    model = facts.cpu_model or facts.architecture or "unknown"
     model = re.sub(r"\((R|TM|C)\)|@.*|\bwith\b.*|\b\d+-Core\b", " ", model, flags=re.IGNORECASE)
     slug = _slug(re.sub(r"\b(CPU|Processor)\b", " ", model, flags=re.IGNORECASE))
-    vendor = _slug(str(facts.get("cpu_vendor") or ""))
+    vendor = _slug(facts.cpu_vendor or "")
     if vendor and vendor not in slug.split("-"):
         slug = f"{vendor}-{slug}"
-    return f"{slug}-{facts['cores']}c" if facts.get("cores") else slug
+    return f"{slug}-{facts.cores}c" if facts.cores else slug
 
 
 def _slug(text: str) -> str:

@@ -16,25 +16,34 @@ from crossperf.runs.rules import COUNTER_PREFIX, Problem
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield each line's number with its columns, or with the problem that keeps it from being read."""
+    return ((number, columns_of(row, number)) for number, row in objects(path))
+
+
+def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Yield each line's number with its JSON object, or with the problem that keeps it from being read."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
-                yield number, _columns_of_line(line, number)
+                yield number, _object_of(line, number)
 
 
-def _columns_of_line(line: bytes, number: int) -> dict[str, Any] | Problem:
+def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
     try:
         facts = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "not UTF-8 text")
         advice = "Correct or remove the line; a last line cut short comes from an interrupted write."
         return Problem(f"text that is not JSON ({reason})", "one JSON object", advice, row=number)
-    return columns_of(facts, number)
+    if not isinstance(facts, Mapping):
+        return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
+    return dict(facts)
 
 
 def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
     """Return the object of one line as the columns of a table, or the problem that keeps it from being read."""
+    if isinstance(facts, Problem):
+        return facts
     if not isinstance(facts, Mapping):
         return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
     counters = facts.get("counters") or {}
@@ -143,7 +152,7 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
     highest = -1
     with Path(path).open("rb") as lines:
         for number, text in enumerate(lines, start=1):
-            row = _columns_of_line(text, number) if name in text else None
+            row = _object_of(text, number) if name in text else None
             if isinstance(row, dict) and (row.get("app"), row.get("input"), row.get("platform")) == (
                 app,
                 input,

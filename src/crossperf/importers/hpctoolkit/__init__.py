@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import ProfileFileError
 from crossperf.importers.hpctoolkit import v3, v4
+from crossperf.importers.measurement import Measurement
 
 
 def reads(path: Path) -> bool:

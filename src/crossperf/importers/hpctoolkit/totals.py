@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crossperf.catalog import canonical
-from crossperf.collect.measurement import Measurement
+from crossperf.importers.measurement import Measurement
 
 _SECONDS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
 _COUNTERS = {
@@ -75,8 +75,8 @@ def seconds(name: str) -> tuple[str, float] | None:
     >>> seconds("CPUTIME (usec)"), seconds("PAPI_TOT_CYC")
     (('CPUTIME', 1e-06), None)
     """
-    found = re.fullmatch(r"(.+?) \((\w+)\)", name)
-    return (found[1].upper(), _SECONDS[found[2]]) if found and found[2] in _SECONDS else None
+    match = re.fullmatch(r"(.+?) \((\w+)\)", name)
+    return (match[1].upper(), _SECONDS[match[2]]) if match and match[2] in _SECONDS else None
 
 
 def to_measurement(totals: Totals) -> Measurement:

@@ -1,7 +1,7 @@
 """HPCToolkit 3 databases: ``experiment.xml`` with the call tree, and one ``*.metric-db`` for each thread.
 
-The XML rounds values to six digits, so totals come from the ``metric-db`` files where ``hpcprof-mpi`` was
-told to write them. A ``metric-db`` holds, after 32 bytes of header, one row of doubles for each node of the
+The XML rounds values to six digits, so totals come from the ``metric-db`` files where ``hpcprof-mpi``
+wrote them. A ``metric-db`` holds, after 32 bytes of header, one row of doubles for each node of the
 tree; the first row is the root, the whole of a thread.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import ProfileFileError, some_of
 from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+from crossperf.importers.measurement import Measurement
 
 EXPERIMENT = "experiment.xml"
 #: HPCToolkit 3 wrote 2.0, then 2.2.
@@ -106,9 +106,9 @@ class _Experiment:
         except expat.ExpatError as error:
             self._fail(f"XML that breaks off or is damaged ({error})", error)
 
-    def _fail(self, found: str, cause: Exception | None = None) -> NoReturn:
+    def _fail(self, problem: str, cause: Exception | None = None) -> NoReturn:
         raise ProfileFileError(
-            f"{self.path}: found {found}, expected the whole call tree of an HPCToolkit 3 database. {_AGAIN}",
+            f"{self.path}: found {problem}, expected the whole call tree of an HPCToolkit 3 database. {_AGAIN}",
             path=str(self.path),
         ) from cause
 
@@ -202,16 +202,16 @@ def _thread(path: Path, experiment: _Experiment) -> Thread:
     row = struct.unpack_from(f"{endian}{metrics}d", data, 32)
     if max(experiment.columns.values()) >= metrics or not all(map(math.isfinite, row)):
         _fail_db(path, "values that are not numbers")
-    found = _FILE_NAME.search(path.name)
+    ids = _FILE_NAME.search(path.name)
     values = {name: row[column] for name, column in experiment.columns.items()}
-    if found is None:
+    if ids is None:
         return Thread(values)
-    return Thread(values, int(found[1]), int(found[2]), found[3])
+    return Thread(values, int(ids[1]), int(ids[2]), ids[3])
 
 
-def _fail_db(path: Path, found: str) -> NoReturn:
+def _fail_db(path: Path, problem: str) -> NoReturn:
     raise ProfileFileError(
-        f"{path}: found {found}, expected the whole metrics of one thread of an HPCToolkit 3 database. {_AGAIN}",
+        f"{path}: found {problem}, expected the whole metrics of one thread of an HPCToolkit 3 database. {_AGAIN}",
         path=str(path),
     )
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from crossperf.collect.measurement import Measurement
 from crossperf.errors import ProfileFileError
 from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+from crossperf.importers.measurement import Measurement
 
 #: Needed files with the four letters of their header and their footer.
 FILES = {"meta.db": (b"meta", b"_meta.db"), "profile.db": (b"prof", b"_prof.db"), "cct.db": (b"ctxt", b"__ctx.db")}
@@ -53,7 +53,7 @@ def read(folder: Path) -> Measurement:
             path=str(folder),
         )
     with _File(folder / "meta.db") as meta, _File(folder / "profile.db") as profile, _File(folder / "cct.db") as tree:
-        names = _Metrics(meta)
+        names = _MetaMetrics(meta)
         threads = list(_threads(profile, names))
         trace_s, trace_notes = _trace(folder / "trace.db")
         sums, longest = summed(threads)
@@ -94,7 +94,7 @@ class _File:
         self._file.close()
 
     def _check(self, kind: bytes, footer: bytes) -> int:
-        magic, found, major, minor = struct.unpack("<10s4sBB", self._bytes(0, 16))
+        magic, letters, major, minor = struct.unpack("<10s4sBB", self._bytes(0, 16))
         if magic != _MAGIC:
             self.fail("a file that does not start with HPCTOOLKIT")
         if major != _MAJOR:
@@ -104,8 +104,8 @@ class _File:
                 path=str(self.path),
                 version=f"{major}.{minor}",
             )
-        if found != kind:
-            self.fail(f"a file of kind {found.decode('ascii', 'replace')!r}, not {kind.decode()!r}")
+        if letters != kind:
+            self.fail(f"a file of kind {letters.decode('ascii', 'replace')!r}, not {kind.decode()!r}")
         if minor != _MINOR:
             # Minor versions only add: FORMATS.md, "Reader compatibility".
             known = f"{_MAJOR}.{_MINOR}"
@@ -114,9 +114,9 @@ class _File:
             self.fail("a file that is cut short (its last bytes are missing)")
         return int(minor)
 
-    def fail(self, found: str) -> NoReturn:
+    def fail(self, problem: str) -> NoReturn:
         raise ProfileFileError(
-            f"{self.path}: found {found}, expected a whole file of an HPCToolkit 4 database. {_AGAIN}",
+            f"{self.path}: found {problem}, expected a whole file of an HPCToolkit 4 database. {_AGAIN}",
             path=str(self.path),
         )
 
@@ -149,7 +149,7 @@ class _File:
         return data.decode("utf-8", "replace")
 
 
-class _Metrics:
+class _MetaMetrics:
     """What ``meta.db`` tells: the title, kinds of identifiers, and the numbers under which totals are kept."""
 
     def __init__(self, meta: _File) -> None:
@@ -193,12 +193,12 @@ def _profiles(profile: _File) -> Iterator[tuple[Any, ...]]:
         yield info
 
 
-def _threads(profile: _File, names: _Metrics) -> Iterator[Thread]:
-    found = False
+def _threads(profile: _File, names: _MetaMetrics) -> Iterator[Thread]:
+    any_thread = False
     for values, pointer, contexts, indices, id_tuple, flags in _profiles(profile):
         if flags & 1:  # statistics over several threads
             continue
-        found = True
+        any_thread = True
         totals = _whole(profile, values, pointer, contexts, indices)
         named = {names.by_thread[number]: value for number, value in totals.items() if number in names.by_thread}
         ids = _identity(profile, names.kinds, id_tuple)
@@ -209,7 +209,7 @@ def _threads(profile: _File, names: _Metrics) -> Iterator[Thread]:
             host=f"{ids['NODE'][1]:x}" if "NODE" in ids else None,
             gpu=any(kind.startswith("GPU") for kind in ids),
         )
-    if not found:
+    if not any_thread:
         profile.fail("no thread at all")
 
 
@@ -242,7 +242,7 @@ def _identity(profile: _File, kinds: list[str], pointer: int) -> dict[str, tuple
     return ids
 
 
-def _check_sums(profile: _File, names: _Metrics, sums: dict[str, float]) -> None:
+def _check_sums(profile: _File, names: _MetaMetrics, sums: dict[str, float]) -> None:
     """Compare our sums with those that hpcprof stored itself."""
     for values, pointer, contexts, indices, _, flags in _profiles(profile):
         if not flags & 1:

@@ -1,4 +1,4 @@
-"""What one tool counted, in the tool's own words, and the run that one or more of them make."""
+"""A measurement: the events that one tool counted, under its own names, and the run that measurements make."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Measurement:
     notes
         What a reader of the numbers must know: what is missing and why, what was scaled.
     facts
-        What else the tool or file tells: columns of a run (``app``, ``ranks``, ``host``, ...) or metadata.
+        What else is known from the tool or file: columns of a run (``app``, ``ranks``, ``host``, ...) or metadata.
     """
 
     tool: str
@@ -73,14 +73,14 @@ def counted(measurements: Sequence[Measurement]) -> Counted:
             if events.get(name) is None:
                 events[name], tool_of[name] = value, measurement.tool
     missing: dict[str, str] = {}
-    for name, found in derive(events, FORMULAS).items():
-        tool = next(tool_of[event] for event in found.formula.events if event in tool_of)
+    for name, derived in derive(events, FORMULAS).items():
+        tool = next(tool_of[event] for event in derived.formula.events if event in tool_of)
         if name in values:
             continue
-        if found.value is None:
-            missing[name] = f"{tool}: {found.reason}"
+        if derived.value is None:
+            missing[name] = f"{tool}: {derived.reason}"
         else:
-            values[name], measured_by[name] = found.value, tool
+            values[name], measured_by[name] = derived.value, tool
     return Counted(values, measured_by, missing)
 
 
@@ -90,26 +90,29 @@ def to_run(measurements: Sequence[Measurement], **columns: Any) -> Run:
     Parameters
     ----------
     columns
-        Columns of the run; they stand above what the measurements tell of themselves.
+        Columns of the run; they stand above those in the facts of the measurements.
     """
-    found = counted(measurements)
-    told: dict[str, Any] = {}
+    of_all = counted(measurements)
+    facts: dict[str, Any] = {}
     for measurement in reversed(measurements):
-        told |= {name: value for name, value in measurement.facts.items() if value is not None}
-        told |= {"runtime_s": measurement.runtime_s} if measurement.runtime_s is not None else {}
-    told |= {name: value for name, value in columns.items() if value is not None}
-    told.setdefault("source_tool", " + ".join(_label(measurement) for measurement in measurements))
-    told.setdefault("status", OK)
+        facts |= _known(measurement.facts) | _known({"runtime_s": measurement.runtime_s})
+    facts |= _known(columns)
+    facts.setdefault("source_tool", " + ".join(_label(measurement) for measurement in measurements))
+    facts.setdefault("status", OK)
     provenance = {
-        "measured_by": dict(found.measured_by),
-        "missing": dict(found.missing),
+        "measured_by": dict(of_all.measured_by),
+        "missing": dict(of_all.missing),
         "tools": [_provenance(measurement) for measurement in measurements],
         "events": {measurement.tool: dict(measurement.events) for measurement in measurements if measurement.events},
     }
-    known = {name: value for name, value in told.items() if name in COLUMNS}
-    metadata = {name: value for name, value in told.items() if name not in COLUMNS}
+    known = {name: value for name, value in facts.items() if name in COLUMNS}
+    metadata = {name: value for name, value in facts.items() if name not in COLUMNS}
     metadata |= {name: value for name, value in provenance.items() if value}
-    return Run(**known, counters=dict(found.values), metadata=metadata)
+    return Run(**known, counters=dict(of_all.values), metadata=metadata)
+
+
+def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _label(measurement: Measurement) -> str:
@@ -124,4 +127,4 @@ def _provenance(measurement: Measurement) -> dict[str, Any]:
         "slowdown": measurement.slowdown,
         "notes": list(measurement.notes) or None,
     }
-    return {name: value for name, value in facts.items() if value is not None}
+    return _known(facts)

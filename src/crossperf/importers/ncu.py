@@ -1,0 +1,320 @@
+"""Reads what Nsight Compute (``ncu``) wrote: CSV (``--csv``, pages ``raw`` and ``details``) and ``.ncu-rep``.
+
+Metrics that add up (``*.sum`` and the sizes of launches) are added up over all kernel launches, processes and
+GPUs. Percentages and averages are left out: what they say of a whole run is worked out again from the sums.
+Reports (``.ncu-rep``) are read through NVIDIA's package ncu-report.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crossperf.errors import MissingDependencyError, ProfileFileError, some_of
+from crossperf.importers.measurement import Measurement
+
+BLOCKS, THREADS, REGISTERS = "launch__grid_size", "launch__thread_count", "launch__registers_per_thread"
+BLOCK_SIZE, TIME = "launch__block_size", "gpu__time_duration.sum"
+_STREAM, _CONTEXT, _GPU = "launch__stream_id", "launch__context_id", "device__attribute_display_name"
+#: Metrics without ``.sum`` in their name that add up over launches.
+_SUMS = (BLOCKS, THREADS, "inst_executed", "thread_inst_executed", "thread_inst_executed_true")
+#: What the page of details calls metrics whose own name it hides.
+_LABELS = {
+    "Duration": TIME,
+    "Grid Size": BLOCKS,
+    "Block Size": BLOCK_SIZE,
+    "Threads": THREADS,
+    "Registers Per Thread": REGISTERS,
+    "Executed Instructions": "smsp__inst_executed.sum",
+}
+_NO_KERNEL = "launched no kernel"
+_KERNELS_KEPT = 20
+#: This many rows settle how a file spells its numbers; each holds some in the billions.
+_ROWS_LOOKED_AT = 200
+_REPORT_START = b"NVR\0"
+
+
+@dataclass(frozen=True)
+class NcuLaunch:
+    """One launch of one kernel, its metrics in base units: bytes, nanoseconds, counts."""
+
+    kernel: str
+    metrics: Mapping[str, float | None]
+    process: str | None = None
+    stream: tuple[str, ...] | None = None
+    gpu: str | None = None
+
+
+def reads(path: Path) -> bool:
+    """Return whether this is a report of ncu, or CSV that it wrote."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(1 << 16)
+    except OSError:
+        return False
+    return head.startswith(_REPORT_START) or header_at(head.decode("utf-8", "replace").splitlines()) is not None
+
+
+def read(path: Path) -> list[Measurement]:
+    """Return the sums over all launches of one file: one execution of a program."""
+    every_launch = launches(path)
+    if not every_launch:
+        raise ProfileFileError(
+            f"{path}: found no kernel launch, expected at least one. Profile a program that uses the GPU; "
+            "a report that was cut short reads like this too.",
+            path=str(path),
+        )
+    return [total(every_launch)]
+
+
+def launches(path: Path) -> list[NcuLaunch]:
+    """Return every kernel launch of a file, in its order."""
+    try:
+        with path.open("rb") as file:
+            is_report = file.read(len(_REPORT_START)) == _REPORT_START
+        text = "" if is_report else path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ProfileFileError(f"{path}: cannot be read ({error.strerror}). Check the path.", path=str(path)) from error
+    return list(_launches_of_report(path) if is_report else launches_of_text(text, str(path)))
+
+
+def total(launches: Sequence[NcuLaunch], wanted: Iterable[str] = ()) -> Measurement:
+    """Return the sums over launches; a metric that one launch lacks has no sum.
+
+    Parameters
+    ----------
+    wanted
+        Metrics that were asked for: without a value they are ``None`` rather than absent.
+    """
+    names = dict.fromkeys([*wanted, *(name for launch in launches for name in launch.metrics)])
+    events: dict[str, float | None] = {}
+    partly: list[str] = []
+    for name in filter(_adds_up, names):
+        values = [launch.metrics.get(name) for launch in launches]
+        counted = [value for value in values if value is not None]
+        events[name] = math.fsum(counted) if counted and len(counted) == len(values) else None
+        if counted and events[name] is None:
+            partly.append(name)
+    streams = {launch.stream for launch in launches}
+    events["streams_with_kernels"] = float(len(streams)) if launches and None not in streams else None
+    notes = [] if launches else [_NO_KERNEL]
+    if partly:
+        notes.append(f"left out, since some launches have no value: {some_of(partly)}")
+    if any("__" not in name and name not in _SUMS for name in names):
+        notes.append("most metrics go by labels on ncu's page of details; 'ncu --page raw' has their names")
+    processes = {launch.process for launch in launches if launch.process}
+    gpus = {launch.gpu for launch in launches if launch.gpu}
+    facts: dict[str, Any] = {"platform_class": "gpu", "kernels": _kernels(launches)}
+    facts |= {"app": processes.pop()} if len(processes) == 1 else {}
+    facts |= {"gpu": " + ".join(sorted(gpus))} if gpus else {}
+    return Measurement("ncu", events, notes=tuple(notes), facts=facts)
+
+
+def _adds_up(name: str) -> bool:
+    # Samples over time ("X.TriageCompute.y") see a part of the GPU.
+    return (name.endswith(".sum") and name.count(".") == 1) or name in _SUMS
+
+
+def _kernels(launches: Sequence[NcuLaunch]) -> list[dict[str, Any]]:
+    """Return what each kernel was launched with, the longest-running first."""
+    by_name: dict[str, list[NcuLaunch]] = defaultdict(list)
+    for launch in launches:
+        by_name[launch.kernel].append(launch)
+
+    def add(name: str, metric: str) -> float:
+        return math.fsum(launch.metrics.get(metric) or 0.0 for launch in by_name[name])
+
+    def most(name: str, metric: str) -> float | None:
+        return max(
+            (value for launch in by_name[name] if (value := launch.metrics.get(metric)) is not None), default=None
+        )
+
+    longest = sorted(by_name, key=lambda name: (-add(name, TIME), name))[:_KERNELS_KEPT]
+    return [
+        {
+            "name": name,
+            "launches": len(by_name[name]),
+            "blocks": add(name, BLOCKS),
+            "most_threads_per_block": most(name, BLOCK_SIZE),
+            "most_registers_per_thread": most(name, REGISTERS),
+            "time_s": add(name, TIME) * 1e-9,
+        }
+        for name in longest
+    ]
+
+
+def header_at(lines: Sequence[str]) -> int | None:
+    """Return the number of the line that heads ncu's table, or ``None``."""
+    return next((i for i, line in enumerate(lines) if line.startswith('"ID",') and '"Kernel Name"' in line), None)
+
+
+def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
+    """Yield the launches of ncu's CSV; what the program and ncu print around the table is passed over."""
+    lines = text.splitlines()
+    start = header_at(lines)
+    if start is None:
+        problem = f" ncu says: {complaint(text)}." if complaint(text) else ""
+        raise ProfileFileError(
+            f'{path}: found no line that starts with "ID" and names "Kernel Name", expected a table of ncu.{problem} '
+            "Make one with: ncu --csv --page raw --log-file FILE COMMAND",
+            path=path,
+        )
+    table = csv.reader(line for line in lines[start:] if not line.startswith("=="))
+    try:
+        header = next(table)
+        rows = [row for row in table if row and (row[0].isdigit() or (not row[0] and len(row) == len(header)))]
+    except csv.Error as error:
+        raise ProfileFileError(f"{path}: no proper CSV ({error}). Record it again.", path=path) from error
+    numbers = _Numbers(cell for row in rows[:_ROWS_LOOKED_AT] for cell in row)
+    if "Metric Name" in header:
+        yield from _long(header, rows, numbers, path)
+    else:
+        yield from _wide(header, rows, numbers, path)
+
+
+def _wide(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str) -> Iterator[NcuLaunch]:
+    """Yield launches of the page ``raw``: one row each, after a row of units."""
+    units = dict(zip(header, rows.pop(0), strict=True)) if rows and not rows[0][0] else {}
+    kept = [(at, name) for at, name in enumerate(header) if _adds_up(name) or name in (BLOCK_SIZE, REGISTERS)]
+    labels = [(at, name) for at, name in enumerate(header) if "__" not in name or name == _GPU]
+    for row in rows:
+        if len(row) != len(header):
+            raise _cut_short(path, row, f"{len(row)} cells", f"{len(header)}")
+        metrics = {name: numbers.read(row[at], units.get(name, "")) for at, name in kept}
+        yield _launch({name: row[at] for at, name in labels}, metrics)
+
+
+def _long(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str) -> Iterator[NcuLaunch]:
+    """Yield launches of the page ``details``: one row for each metric of each launch."""
+    by_launch: dict[str, tuple[dict[str, str], dict[str, float | None]]] = {}
+    enough = header.index("Metric Value") + 1
+    for row in rows:
+        if len(row) < enough:
+            raise _cut_short(path, row, f"{len(row)} cells", f"{enough} or more")
+        cells = dict(zip(header, row, strict=False))
+        _, metrics = by_launch.setdefault(cells["ID"], (cells, {}))
+        name = _LABELS.get(cells["Metric Name"], cells["Metric Name"])
+        if name:
+            metrics[name] = numbers.read(cells["Metric Value"], cells.get("Metric Unit", ""))
+    for cells, metrics in by_launch.values():
+        yield _launch(cells, metrics)
+
+
+def _cut_short(path: str, row: list[str], cells: str, expected: str) -> ProfileFileError:
+    return ProfileFileError(
+        f"{path}: launch {row[0]} has {cells}, expected {expected}. The file was cut short; record it again.",
+        path=path,
+    )
+
+
+def _launch(cells: Mapping[str, str], metrics: dict[str, float | None]) -> NcuLaunch:
+    blocks, threads = _volume(cells.get("Grid Size")), _volume(cells.get("Block Size"))
+    metrics.setdefault(BLOCKS, blocks)
+    metrics.setdefault(BLOCK_SIZE, threads)
+    metrics.setdefault(THREADS, blocks * threads if blocks is not None and threads is not None else None)
+    places = [cells.get(name) for name in ("Process ID", "Context", "Stream")]
+    stream = tuple(place for place in places if place is not None)
+    return NcuLaunch(
+        cells["Kernel Name"],
+        metrics,
+        process=cells.get("Process Name") or None,
+        stream=stream if len(stream) == len(places) else None,
+        gpu=cells.get(_GPU) or None,
+    )
+
+
+def _volume(text: str | None) -> float | None:
+    """Return the number of blocks or threads of a size.
+
+    >>> _volume("(4, 4, 1)")
+    16.0
+    """
+    numbers = re.findall(r"\d+", text or "")
+    return float(math.prod(map(int, numbers))) if numbers else None
+
+
+class _Numbers:
+    """Reads numbers as the locale of their writer spelt them: ``1,234.56``, ``1.234,56``, ``1 234,56``.
+
+    One ``4.352`` could be either; the other numbers of the file settle it.
+    """
+
+    _COMMA_IS_DECIMAL = re.compile(r"\d{1,3}(\.\d{3}){2,}(,\d+)?|[\d.\u00a0\u202f]*\d,(\d{1,2}|\d{4,})")
+
+    def __init__(self, cells: Iterable[str]) -> None:
+        self._decimal = "," if any(self._COMMA_IS_DECIMAL.fullmatch(cell) for cell in cells) else "."
+
+    def read(self, text: str, unit: str) -> float | None:
+        plain = re.sub(r"[\s\u00a0\u202f']", "", text)
+        plain = plain.replace("." if self._decimal == "," else ",", "").replace(self._decimal, ".")
+        try:
+            value = float(plain)
+        except ValueError:
+            return None
+        return value * _scale(unit) if math.isfinite(value) else None
+
+
+_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_TIMES |= {"nsecond": 1.0, "usecond": 1e3, "msecond": 1e6, "second": 1e9}
+_TENS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_COUNTED = r"(byte|inst|sectors?|cycle|warp|thread|block|request|branches)"
+
+
+def _scale(unit: str) -> float:
+    """Return what a value in this unit is multiplied with for bytes, nanoseconds or counts.
+
+    >>> _scale("Mbyte"), _scale("us"), _scale("sector")
+    (1000000.0, 1000.0, 1.0)
+    """
+    if unit in _TIMES:
+        return _TIMES[unit]
+    match = re.fullmatch(rf"([KMGT]){_COUNTED}", unit)
+    return _TENS[match[1]] if match else 1.0
+
+
+def _launches_of_report(path: Path) -> Iterator[NcuLaunch]:
+    try:
+        import ncu_report  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path}: reading .ncu-rep needs ncu-report: pip install 'crossperf[ncu]'. "
+            "Or make CSV of it where ncu is: ncu --import FILE --csv --page raw --log-file FILE.csv"
+        ) from error
+    try:
+        report = ncu_report.load_report(str(path))
+        ranges = [report.range_by_idx(i) for i in range(report.num_ranges())]
+        actions = [part.action_by_idx(i) for part in ranges for i in range(part.num_actions())]
+    except Exception as error:  # the package raises its own kinds, and RuntimeError
+        raise ProfileFileError(
+            f"{path}: ncu-report cannot read it ({error}). It may be cut short, or newer than the package.",
+            path=str(path),
+        ) from error
+    for action in actions:
+        by_name = {name: action.metric_by_name(name) for name in action.metric_names()}
+        texts = {name: by_name[name].as_string() for name in (_GPU,) if name in by_name}
+        numbers = {
+            name: metric.as_double() * _scale(metric.unit() or "")
+            for name, metric in by_name.items()
+            if metric.has_value() and metric.kind() != metric.ValueKind_STRING
+        }
+        # ncu-report tells no process ids, so the streams of two processes can look like one.
+        places = [numbers.get(name) for name in (_CONTEXT, _STREAM)]
+        stream = tuple(f"{place:g}" for place in places if place is not None)
+        metrics: dict[str, float | None] = dict(numbers)
+        yield NcuLaunch(
+            action.name(action.NameBase_DEMANGLED),
+            metrics,
+            stream=stream if len(stream) == len(places) else None,
+            gpu=texts.get(_GPU),
+        )
+
+
+def complaint(text: str) -> str:
+    """Return what ncu says went wrong, in its words, or an empty string."""
+    return next((line.removeprefix("==ERROR==").strip() for line in text.splitlines() if line.startswith("==ERR")), "")

@@ -1,0 +1,270 @@
+"""Reads what PAPI's high-level API wrote: ``papi_hl_output/rank_N.json``, one file for each process.
+
+PAPI 7 keeps each execution of a region with the region around it; PAPI 6.0 keeps one entry per region name,
+without its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crossperf.catalog import canonical
+from crossperf.errors import ProfileFileError, some_of
+from crossperf.importers.measurement import Measurement
+
+#: The major version of PAPI up to which the layout of the files was looked at.
+_NEWEST = 7
+_OUTERMOST = "-1"
+#: What a region holds besides events; its cycles are those of the time-stamp counter, not the processor's own.
+_TIMES = ("cycles", "real_time_nsec")
+_LABELS = ("name", "parent_region_id", "region_count")
+#: Facts of a file's head under the names that a run keeps them by.
+_HEAD = {
+    "cpu_info": "cpu_model",
+    "max_cpu_rate_mhz": "cpu_max_mhz",
+    "min_cpu_rate_mhz": "cpu_min_mhz",
+    "cpu in mhz": "cpu_max_mhz",
+}
+
+
+def reads(path: Path) -> bool:
+    """Return whether this is a file of PAPI's high-level API, a folder of them, or a folder of such folders."""
+    try:
+        files = [file for folder in _folders(path) for file in folder[:1]]
+        return bool(files) and all(_looks_right(file) for file in files)
+    except OSError:
+        return False
+
+
+def read(path: Path) -> list[Measurement]:
+    """Return one measurement per folder ``papi_hl_output``: all ranks, threads and regions of one execution."""
+    try:
+        folders = _folders(path)
+    except OSError as error:
+        raise ProfileFileError(f"{path}: cannot be read ({error.strerror}). Check the path.", path=str(path)) from error
+    if not folders:
+        raise ProfileFileError(
+            f"{path}: no file rank_*.json in it, expected what PAPI's high-level API writes. "
+            "Give the folder papi_hl_output of a run.",
+            path=str(path),
+        )
+    return [_measurement([_read_rank(file) for file in files]) for files in folders]
+
+
+def _folders(path: Path) -> list[list[Path]]:
+    """Return the files of each execution found at a path."""
+    if path.is_file():
+        return [[path]]
+    if not path.is_dir():
+        raise FileNotFoundError(2, "no such file or folder")
+    files = sorted(file for file in path.glob("rank_*") if file.is_file())
+    if files:
+        return [files]
+    folders = sorted(path.glob("papi_hl_output*"))
+    inside = [sorted(file for file in folder.glob("rank_*") if file.is_file()) for folder in folders]
+    return [files for files in inside if files]
+
+
+def _looks_right(file: Path) -> bool:
+    with file.open("rb") as opened:
+        head = opened.read(2000).lstrip()
+    return head.startswith(b"{") and (b'"papi_version"' in head or b'"cpu in mhz"' in head)
+
+
+@dataclass(frozen=True)
+class _Region:
+    """One region of one thread: how often it was executed, and what was counted in it."""
+
+    thread: str
+    name: str
+    count: int
+    outermost: bool
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Rank:
+    """One file: one process."""
+
+    file: Path
+    version: str | None
+    head: Mapping[str, Any]
+    instant: frozenset[str]
+    regions: Sequence[_Region]
+
+    @property
+    def flat(self) -> bool:
+        """Whether the file, of PAPI 6.0, does not tell which regions lie inside others."""
+        return self.version is None
+
+
+def _read_rank(file: Path) -> _Rank:
+    document = _json(file)
+    try:
+        threads = document["threads"]
+        regions = list(_flat_regions(threads) if isinstance(threads, list) else _nested_regions(threads))
+        definitions = document.get("event_definitions", {})
+        instant = frozenset(canonical(name) for name, facts in definitions.items() if facts.get("type") == "instant")
+        version = None if isinstance(threads, list) else str(document["papi_version"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        version = document.get("papi_version", "unknown")
+        raise ProfileFileError(
+            f"{file}: this layout (PAPI version {version}) is not the one that PAPI 6.0 or 7 writes "
+            f"({type(error).__name__}: {error}). Name its PAPI version in a report to crossperf.",
+            path=str(file),
+        ) from error
+    if not regions:
+        raise ProfileFileError(
+            f"{file}: holds no regions. Put PAPI_hl_region_begin and PAPI_hl_region_end into the program.",
+            path=str(file),
+        )
+    return _Rank(file, version, document, instant, regions)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ProfileFileError(f"{file}: cannot be read ({error.strerror}).", path=str(file)) from error
+    except UnicodeDecodeError as error:
+        raise _broken(file, "it is not text") from error
+    try:
+        document = _parsed(text)
+    except (ValueError, RecursionError) as error:
+        raise _broken(file, str(error) or "nested too deeply") from error
+    if not isinstance(document, dict):
+        raise _broken(file, f"found a {type(document).__name__}, expected an object")
+    return document
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # PAPI leaves a comma behind where the last of its threads marked no region.
+        return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
+
+
+def _broken(file: Path, why: str) -> ProfileFileError:
+    return ProfileFileError(
+        f"{file}: is not whole JSON ({why}). PAPI writes it when the program ends: run the program to its end again.",
+        path=str(file),
+    )
+
+
+def _nested_regions(threads: Mapping[str, Any]) -> Iterator[_Region]:
+    """Yield the regions of PAPI 7: one entry per execution, with the region around it."""
+    for thread, facts in threads.items():
+        for region in facts["regions"].values():
+            outermost = str(region["parent_region_id"]) == _OUTERMOST
+            yield _Region(thread, region["name"], 1, outermost, _values(region))
+
+
+def _flat_regions(threads: Sequence[Any]) -> Iterator[_Region]:
+    """Yield the regions of PAPI 6.0: one entry per name."""
+    for thread in threads:
+        for entry in thread["regions"]:
+            for name, region in entry.items():
+                yield _Region(str(thread["id"]), name, int(region["region_count"]), True, _values(region))
+
+
+def _values(region: Mapping[str, Any]) -> dict[str, float]:
+    """Return a region's numbers; one that was read in between is an object with the whole and the readings."""
+    values = {}
+    for name, value in region.items():
+        if name in _LABELS:
+            continue
+        if isinstance(value, Mapping):
+            value = value["region_value"] if "region_value" in value else value["total"]
+        values[name if name in _TIMES else canonical(name)] = float(value)
+    return values
+
+
+def _measurement(ranks: Sequence[_Rank]) -> Measurement:
+    outer = [(rank, region) for rank in ranks for region in rank.regions if region.outermost]
+    names = dict.fromkeys(name for _, region in outer for name in region.values if name not in _TIMES)
+    instant = frozenset[str]().union(*(rank.instant for rank in ranks))
+    events: dict[str, float | None] = {}
+    notes: list[str] = []
+    for name in names:
+        lacking = sorted({rank.file.name for rank, region in outer if name not in region.values})
+        if name in instant:
+            notes.append(f"{name} is a reading at the end of a region, not a count; it was left out")
+        elif lacking:
+            events[name] = None
+            notes.append(f"{name} was not counted in {some_of(lacking)}")
+        else:
+            events[name] = sum(region.values[name] for _, region in outer)
+    executed: Counter[str] = Counter()
+    for rank in ranks:
+        for region in rank.regions:
+            executed[region.name] += region.count
+    head = ranks[0].head
+    facts: dict[str, Any] = {name: _number(head[key]) for key, name in _HEAD.items() if key in head}
+    facts |= {
+        "ranks": len(ranks),
+        "threads": max(len({region.thread for region in rank.regions}) for rank in ranks),
+        "region_count": sum(executed.values()),
+        "regions": dict(executed),
+        "reference_cycles": _longest(ranks, "cycles"),
+    }
+    nanoseconds = _longest(ranks, "real_time_nsec")
+    return Measurement(
+        tool="papi",
+        events=events,
+        version=ranks[0].version,
+        runtime_s=None if nanoseconds is None else nanoseconds / 1e9,
+        notes=tuple(notes + _doubts(ranks)),
+        facts=facts,
+    )
+
+
+def _doubts(ranks: Sequence[_Rank]) -> list[str]:
+    """Return what the layout of these files leaves open."""
+    doubts = []
+    versions = sorted({rank.version or "6.0" for rank in ranks})
+    if len(versions) > 1:
+        doubts.append(f"the ranks were written by different versions of PAPI: {', '.join(versions)}")
+    newer = [text for text in versions if not text.split(".")[0].isdigit() or int(text.split(".")[0]) > _NEWEST]
+    if newer:
+        doubts.append(f"written by PAPI {newer[0]}, newer than the versions this reader was tried with")
+    if any(rank.flat for rank in ranks):
+        doubts.append("PAPI 6.0 keeps no seconds, so that the run has no runtime")
+        crowded = any(len(names) > 1 for rank in ranks for names in _names_by_thread(rank).values())
+        if crowded:
+            doubts.append(
+                "PAPI 6.0 does not tell whether regions lie inside others; all were added up, and where they do, "
+                "events are counted twice: mark one region around the whole program"
+            )
+    return doubts
+
+
+def _names_by_thread(rank: _Rank) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for region in rank.regions:
+        names.setdefault(region.thread, set()).add(region.name)
+    return names
+
+
+def _longest(ranks: Sequence[_Rank], name: str) -> float | None:
+    """Return the most that a thread spent in its outermost regions; the one that waits for the others, as a rule."""
+    spent: dict[tuple[Path, str], float] = {}
+    for rank in ranks:
+        for region in rank.regions:
+            if region.outermost and name in region.values:
+                of_thread = (rank.file, region.thread)
+                spent[of_thread] = spent.get(of_thread, 0.0) + region.values[name]
+    return max(spent.values()) if spent else None
+
+
+def _number(text: Any) -> Any:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return text
