@@ -15,6 +15,7 @@ import click
 import pytest
 
 from crossperf.cli import commands
+from crossperf.plugins import GROUPS
 from tests.documents import ROOT, Document, Piece, pages
 
 PAGES = pages()
@@ -33,11 +34,14 @@ FILE_ENDINGS = {
     "lua",
     "table",
     "toml",
+    "npz",
     "txt",
     "pdf",
     "svg",
     "png",
 }
+#: Groups of entry points are named like modules.
+ENTRY_POINTS = tuple(GROUPS.values())
 #: What a user's own files and folders are called in the pages.
 USERS_FILES = ("demo/", "model/", "report/index.html", "dist/", "site/", "experimental/")
 OPTION = re.compile(r"--[a-z][a-z-]*")
@@ -85,7 +89,7 @@ def names() -> Iterator[tuple[Piece, str]]:
         if match is None or match[1].rpartition(".")[2] in FILE_ENDINGS - {"table"}:
             continue
         head, _, rest = match[1].partition(".")
-        if head in ("crossperf", "xp") and match[1] != "crossperf.table":
+        if head in ("crossperf", "xp") and match[1] not in ("crossperf.table", *ENTRY_POINTS):
             yield span, f"crossperf.{rest}"
         elif head in ROOMS | set(MODULES_SPOKEN_OF) and rest != "table":
             yield span, f"crossperf.{MODULES_SPOKEN_OF.get(head, head)}.{rest}"
@@ -171,8 +175,14 @@ def test_commands_and_their_options_exist() -> None:
 def options_of(command: click.Command) -> set[str]:
     """Return the long options of a command and of all below it."""
     mine = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
-    below = command.commands.values() if isinstance(command, click.Group) else ()
+    below = below_of(command) if isinstance(command, click.Group) else ()
     return mine.union(*(options_of(each) for each in below)) | {"--help"}
+
+
+def below_of(group: click.Group) -> Iterator[click.Command]:
+    """Yield the commands of a group, whether or not they are loaded yet."""
+    context = click.Context(group)
+    return (command for name in group.list_commands(context) if (command := group.get_command(context, name)))
 
 
 #: Options of other programs that the pages speak of: hpcprof, sbatch, the testbed's program.

@@ -83,8 +83,16 @@ def commands_page() -> Iterator[str]:
     from crossperf.cli import commands
 
     yield from ["# Commands", "", "Written from the commands themselves: the same as `crossperf COMMAND --help`.", ""]
-    for name, command in sorted(commands.commands.items()):
+    for name, command in below(commands):
         yield from command_section(command, f"crossperf {name}", level=2)
+
+
+def below(group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands of a group by name, in the order of its help."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        if (command := group.get_command(context, name)) is not None:
+            yield name, command
 
 
 def command_section(command: click.Command, name: str, level: int) -> Iterator[str]:
@@ -100,8 +108,8 @@ def command_section(command: click.Command, name: str, level: int) -> Iterator[s
         yield from (f"| `{options}` | {cell(meaning)} |" for options, meaning in records)
         yield ""
     if isinstance(command, click.Group):
-        for below, child in sorted(command.commands.items()):
-            yield from command_section(child, f"{name} {below}", level + 1)
+        for child_name, child in below(command):
+            yield from command_section(child, f"{name} {child_name}", level + 1)
 
 
 def as_is(paragraph: str) -> list[str]:
