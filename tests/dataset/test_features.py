@@ -78,9 +78,7 @@ def test_columns_are_matched_by_name_whatever_their_order(features: Features) ->
 
 
 def test_columns_that_a_model_does_not_know_are_left_out(features: Features) -> None:
-    wider = Features(
-        np.column_stack([np.ones(3), features.values_nf]), Columns.named(["cycles", *COLUMNS.names])
-    )
+    wider = Features(np.column_stack([np.ones(3), features.values_nf]), Columns.named(["cycles", *COLUMNS.names]))
     np.testing.assert_array_equal(wider.matched(COLUMNS).values_nf, features.values_nf)
 
 

@@ -79,7 +79,9 @@ def test_features_come_in_the_columns_of_a_model_and_lack_what_was_not_measured(
 
 
 def test_cells_without_any_counter_of_a_model_are_refused(measured: Measured) -> None:
-    with pytest.raises(DatasetError, match=r"^mine: found none of the 2 counters .*expected extras, y \(did you mean 'extra'\?\)"):
+    with pytest.raises(
+        DatasetError, match=r"^mine: found none of the 2 counters .*expected extras, y \(did you mean 'extra'\?\)"
+    ):
         measured.features(Columns.of(["extras", "y"], ["p", "q"]))
 
 
