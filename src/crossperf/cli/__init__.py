@@ -68,7 +68,12 @@ def _fail(sentence: str, status: int = 1) -> None:
     sys.exit(status)
 
 
-@click.group(cls=CommandGroup, sections=_SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=CommandGroup,
+    sections=_SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Completion in bash: eval "$(_CROSSPERF_COMPLETE=bash_source crossperf)"',
+)
 @click.version_option(__version__, package_name="crossperf")
 def commands() -> None:
     """I ran this application here; how fast would it be over there?"""

@@ -10,7 +10,8 @@ import click
 from crossperf.cli.appending import RUNS, append, refuse_unwritable
 from crossperf.cli.completion import completing, formats, kept_platforms
 from crossperf.cli.options import PATH
-from crossperf.cli.output import JSON, say, several, write_facts
+from crossperf.cli.output import JSON, say, write_facts
+from crossperf.errors import several
 from crossperf.records import OK
 
 if TYPE_CHECKING:

@@ -86,15 +86,6 @@ def progress_bar(title: str) -> Iterator[Progress]:
         )
 
 
-def several(count: int, word: str) -> str:
-    """Return a count with its noun.
-
-    >>> several(1, "run"), several(1200, "run")
-    ('1 run', '1,200 runs')
-    """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def refuse_existing(path: Path) -> None:
     """Raise where a file stands already."""
     if path.exists():

@@ -13,30 +13,44 @@ from crossperf.errors import RunsTableError
 from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX, Problem
 
+#: What says which cell a run belongs to.
+_CELL = ("app", "input", "platform")
+
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield each line's number with its columns, or with the problem that keeps it from being read."""
+    return ((number, columns_of(row, number)) for number, row in objects(path))
+
+
+def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Yield each line's number with its JSON object, or with the problem that keeps it from being read."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
-                yield number, _columns_of_line(line, number)
+                yield number, _object_of(line, number)
 
 
-def _columns_of_line(line: bytes, number: int) -> dict[str, Any] | Problem:
+def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
     try:
         facts = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "not UTF-8 text")
         advice = "Correct or remove the line; a last line cut short comes from an interrupted write."
         return Problem(f"text that is not JSON ({reason})", "one JSON object", advice, row=number)
-    return columns_of(facts, number)
+    return facts if isinstance(facts, dict) else _no_object(facts, number)
+
+
+def _no_object(facts: Any, number: int) -> Problem:
+    return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
 
 
 def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
     """Return the object of one line as the columns of a table, or the problem that keeps it from being read."""
+    if isinstance(facts, Problem):
+        return facts
     if not isinstance(facts, Mapping):
-        return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
+        return _no_object(facts, number)
     counters = facts.get("counters") or {}
     if not isinstance(counters, Mapping):
         nested = f"a {type(counters).__name__} under 'counters'"
@@ -64,7 +78,7 @@ def read(path: str | os.PathLike[str]) -> list[Run]:
     for number, row in rows(Path(path)):
         if isinstance(row, Problem):
             problems.append(row)
-        elif nameless := [name for name in ("app", "input", "platform") if row.get(name) is None]:
+        elif nameless := [name for name in _CELL if row.get(name) is None]:
             advice = "Add it, or remove the line."
             problems += [Problem("nothing", f"the {name} of the run", advice, number, name) for name in nameless]
         else:
@@ -143,12 +157,12 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
     highest = -1
     with Path(path).open("rb") as lines:
         for number, text in enumerate(lines, start=1):
-            row = _columns_of_line(text, number) if name in text else None
-            if isinstance(row, dict) and (row.get("app"), row.get("input"), row.get("platform")) == (
+            row = _object_of(text, number) if name in text else None
+            if isinstance(row, dict) and [row.get(key) for key in ("app", "input", "platform")] == [
                 app,
                 input,
                 platform,
-            ):
+            ]:
                 repeat = row.get("repeat")
                 highest = max(highest, repeat if isinstance(repeat, int) else 0)
     return highest + 1

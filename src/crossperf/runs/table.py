@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from crossperf.errors import RunsTableError, some_of
+from crossperf.errors import RunsTableError, several, some_of
 from crossperf.files import whole
 from crossperf.records import OK, Run
 from crossperf.runs import columns, formats, frames, jsonl
@@ -59,9 +59,10 @@ class RunsTable:
     def _headline(self) -> str:
         failed = f" ({self.n_failed:,} failed)" if self.n_failed else ""
         workloads = self.frame.select("app", "input").n_unique()
+        platforms = several(self.frame["platform"].n_unique(), "platform")
         return (
-            f"{self.path!r}: {len(self):,} runs{failed} of {workloads:,} workloads on "
-            f"{self.frame['platform'].n_unique():,} platforms, {len(self.counters):,} counters"
+            f"{self.path!r}: {several(len(self), 'run')}{failed} of {several(workloads, 'workload')} on {platforms}, "
+            f"{several(len(self.counters), 'counter')}"
         )
 
     @property
