@@ -11,7 +11,7 @@ import pytest
 
 from crossperf import dataset, model
 from crossperf.datasets import toy
-from crossperf.model import TrainedModel, load, save
+from crossperf.model.store import load
 from crossperf.prediction.answer import predict
 from crossperf.runs.table import from_frame
 from tests.cli.test_cli import Crossperf, Done, assert_one_sentence, contents, crossperf
@@ -34,7 +34,7 @@ def write(rows: pl.DataFrame, path: Path) -> Path:
 def trained(tmp_path: Path) -> Path:
     """A model of the known platforms, trained on all but the last application."""
     data = dataset.build(TABLE.filter(pl.col("platform").is_in(KNOWN) & (pl.col("app") != "app7")))
-    save(TrainedModel.of(model.make("ridge").learn(data), data), tmp_path / "model")
+    model.train(data, "ridge").save(tmp_path / "model")
     return tmp_path / "model"
 
 

@@ -14,7 +14,7 @@ from crossperf import dataset, model
 from crossperf.datasets import toy
 from crossperf.evaluation import Evaluation
 from crossperf.evaluation import run as evaluate
-from crossperf.model import TrainedModel, save
+from crossperf.evaluation.run import Evaluation
 from crossperf.report.figures import FIGURES, FORMATS
 from crossperf.runs.table import RunsTable
 from tests.cli.test_cli import Crossperf, assert_one_sentence, contents, crossperf
@@ -42,8 +42,7 @@ def evaluation_file(evaluation: Evaluation, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model_folder(table: RunsTable, tmp_path: Path) -> Path:
-    data = dataset.build(table)
-    save(TrainedModel.of(model.make("ridge").learn(data), data), tmp_path / "model")
+    model.train(table, "ridge").save(tmp_path / "model")
     return tmp_path / "model"
 
 

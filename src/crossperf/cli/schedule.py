@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import names
 from crossperf.cli.output import JSON, progress_bar, say, wrote
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
@@ -40,7 +41,12 @@ def schedule() -> None:
 @click.option("--machines", type=FILE, required=True, help="CSV: machine,size and perhaps price_per_node_hour.")
 @click.option("--jobs", "n_jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read TRACE.swf(.gz).")
 @click.option(
-    "--policy", default="turnaround,considerate", show_default=True, metavar="LIST", help="Names or FILE.py:FUNCTION."
+    "--policy",
+    default="turnaround,considerate",
+    show_default=True,
+    metavar="LIST",
+    help="Names or FILE.py:FUNCTION.",
+    shell_complete=completing(policies, several=True),
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of jobs, workloads and policies."
