@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from crossperf import dataset, model
+from crossperf import model
 from crossperf.datasets import toy
 from crossperf.runs.table import from_frame
 from crossperf.schedule import policies
