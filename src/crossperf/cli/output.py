@@ -59,10 +59,10 @@ def _json_on_stdout() -> Iterator[Path]:
                 stdout.flush()
 
 
-def write_facts(path: Path | None, facts: Mapping[str, Any]) -> None:
-    """Write facts where ``--json`` asks for them, and name the file."""
+def write_facts(path: Path | None, facts: Callable[[], Mapping[str, Any]]) -> None:
+    """Write facts where ``--json`` asks for them, and name the file; otherwise they are not even gathered."""
     if path:
-        write_json(path, {"format": 1, **facts})
+        write_json(path, {"format": 1, **facts()})
         wrote(path)
 
 

@@ -119,6 +119,14 @@ def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
     All lines leave in one write, so that two collectors may share a file; if an earlier writer was cut
     off in the middle of a line, the new runs start on a line of their own. Lines that a full disk cut off
     are taken back.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "runs.jsonl"
+    ...     append(path, [Run("a", "1", "p", 2.0)]) + append(path, [Run("a", "1", "q", 3.0)])
+    ...     [run.platform for run in read(path)]
+    2
+    ['p', 'q']
     """
     if Path(path).suffix == ".gz":
         advice = "Append to a plain .jsonl file, and compress it when it is complete."

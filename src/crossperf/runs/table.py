@@ -176,7 +176,17 @@ def from_frame(frame: Any, *, name: str = "frame", need_runtime: bool = True) ->
 
 
 def check(source: str | os.PathLike[str], *, need_runtime: bool = True) -> list[Problem]:
-    """Return every problem of a file, errors first; an empty list is a sound table."""
+    """Return every problem of a file, errors first; an empty list is a sound table.
+
+    Parameters
+    ----------
+    need_runtime
+        Whether a run without a runtime is a problem. It is for learning, and is not for predicting.
+
+    >>> for problem in check("no-such-table.csv"):
+    ...     print(problem)
+    found no such file, expected a runs table. Check the path.
+    """
     try:
         raw, unread = formats.read_columns(Path(source))
     except RunsTableError as error:
