@@ -82,12 +82,12 @@ def test_two_platforms_are_added_in_turn(crossperf: Crossperf, trained: Path, ne
     crossperf("adapt", trained, new_runs, "-o", "one")
     done = crossperf("adapt", "one", other, "-o", "two")
     assert done.status == 0, done.stderr
-    one, two = load(tmp_path / "one"), load(tmp_path / "two")
+    first, two = load(tmp_path / "one"), load(tmp_path / "two")
     assert two.platforms == (*KNOWN, NEW, OTHER)
     assert two.sources == tuple(KNOWN)
-    np.testing.assert_array_equal(two.fitted.predict(two.features)[:, :-1], one.fitted.predict(two.features))
-    assert len(two.platform_classes) == 6
-    assert np.isnan(two.log_time_wp[:, -1]).sum() == len(two.workloads) - 9
+    np.testing.assert_array_equal(two.fitted.predict(two.features)[:, :-1], first.fitted.predict(two.features))
+    assert len(two.cells.platform_classes) == 6
+    assert np.isnan(two.cells.log_time_wp[:, -1]).sum() == len(two.workloads) - 9
 
 
 def test_a_run_measured_on_an_added_platform_is_not_predicted_from(
@@ -110,7 +110,7 @@ def test_workloads_that_the_model_does_not_know_count_where_the_table_has_them_o
     row = grown.workloads.index(("app7", "n0"))
     whole = dataset.build(TABLE, platforms=[*KNOWN, NEW])
     expected_p = whole.log_time_wp[whole.workloads.index(("app7", "n0"))]
-    np.testing.assert_allclose(grown.log_time_wp[row], expected_p)
+    np.testing.assert_allclose(grown.cells.log_time_wp[row], expected_p)
 
 
 def test_what_was_not_used_is_named(crossperf: Crossperf, trained: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_errors_are_one_sentence_and_leave_nothing_behind(
     one_sentence([trained, two_new, "-o", "x"], "--platform", NEW, OTHER)
     one_sentence([trained, known, "-o", "x"], "exactly one", KNOWN[0])
     one_sentence([trained, new_runs, "-o", "x", "--platform", KNOWN[0]], "knows already")
-    one_sentence([trained, new_runs, "-o", "x", "--platform", "nowhere"], "no successful run on 'nowhere'")
+    one_sentence([trained, new_runs, "-o", "x", "--platform", "nowhere"], "--platform: found 'nowhere', without a successful run")
     one_sentence([trained, new_runs, "-o", trained], "--overwrite")
     one_sentence([tmp_path / "none", new_runs, "-o", "x"], "no such folder")
     one_sentence([trained, tmp_path / "none.csv", "-o", "x"], "none.csv")

@@ -155,7 +155,7 @@ def test_a_result_that_cannot_be_written_is_still_shown(crossperf: Crossperf, ru
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--model", "forest"), "expected one of crossperf"),
+        (("--model", "forest"), "--model: found 'forest', expected FILE.py:NAME or one of crossperf"),
         (("--model", "ridge", "--set", "penalties"), "expected NAME=VALUE"),
         (("--model", "ridge", "--set", "=3"), "expected NAME=VALUE"),
         (("--model", "ridge", "--set", "penalty=3"), "did you mean 'penalties'?"),
@@ -186,7 +186,7 @@ def test_a_seed_out_of_range_is_refused_by_its_name(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("model.json", b'{"format": 99}', "found format 99, expected 2. Upgrade crossperf"),
+        ("model.json", b'{"format": 99}', "found format 99, expected 2 or 3. Upgrade crossperf"),
         ("model.json", b'{"format": 1, "model": "rid', "does not read as a model's description"),
         ("model.json", b"\xff\xfe", "does not read as a model's description"),
         ("model.json", b"[]", "does not read as a model's description"),

@@ -258,6 +258,7 @@ def _new_platform(table: RunsTable, measured: Measured, model: TrainedModel, pla
         raise DatasetError(
             f"{table.path}: found {what} of the platforms that the model does not know, expected runs on exactly "
             f"one. {todo}",
+            argument="platform",
             platforms=unknown,
         )
     return platform or unknown[0]

@@ -1,4 +1,4 @@
-"""One command per stage, one sentence per error: the result first, then doubts, then the files written."""
+"""One command per stage, one sentence per error: the result first, then caveats, then the files written."""
 
 from __future__ import annotations
 

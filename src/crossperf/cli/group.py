@@ -83,8 +83,9 @@ def in_flags(error: CrossperfError, parameters: list[click.Parameter]) -> str:
     '--level: found 2, expected a share.'
     """
     sentence, argument = str(error), error.facts.get("argument")
-    if argument and sentence.startswith(f"{argument}:"):
-        sentence = _flag(argument, parameters) + sentence.removeprefix(argument)
+    if argument and (flag := _flag(argument, parameters)) != argument:
+        named = sentence.startswith(f"{argument}:")
+        sentence = flag + sentence.removeprefix(argument) if named else f"{sentence.rstrip('.')} ({flag})."
     return re.sub(r"\b(\w+)=True\b", lambda match: _switch(match, parameters), sentence)
 
 
