@@ -14,7 +14,6 @@ from crossperf import dataset, model
 from crossperf.datasets import toy
 from crossperf.evaluation import Evaluation
 from crossperf.evaluation import run as evaluate
-from crossperf.evaluation.run import Evaluation
 from crossperf.report.figures import FIGURES, FORMATS
 from crossperf.runs.table import RunsTable
 from tests.cli.test_cli import Crossperf, assert_one_sentence, contents, crossperf
@@ -212,7 +211,7 @@ def test_what_is_not_known_is_answered_with_what_is(crossperf: Crossperf, evalua
     assert_one_sentence(plot("order", "--app", "app1"), "The figure 'order' takes no 'app'")
     assert_one_sentence(plot("order", output="a.jpg"), "a.jpg: found the suffix '.jpg'", ".svg, .png, .pdf")
     assert_one_sentence(plot("order", output="gone/a.svg"), "gone/a.svg: cannot be written")
-    assert_one_sentence(plot("reliability"), "range")
+    assert_one_sentence(plot("reliability"), "No model here gives intervals")
     assert not Path("a.svg").exists()
 
 
