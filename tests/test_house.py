@@ -22,8 +22,12 @@ SOURCE = ROOT / "src" / "crossperf"
 CLEAN = [
     "plugins.py",
     "schedule",
-    "cli/schedule.py",
-    "cli/slurm",
+    "cli",
+    "errors.py",
+    "files.py",
+    "plain.py",
+    "records.py",
+    "runs",
     "report/schedule_figure.py",
     "report/schedule_terminal.py",
 ]

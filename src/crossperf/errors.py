@@ -84,3 +84,12 @@ def some_of(names: Iterable[str], limit: int = 6) -> str:
     shown = ", ".join(listed[:limit])
     left_out = len(listed) - limit
     return f"{shown} and {left_out:,} more" if left_out > 0 else shown
+
+
+def several(count: int, word: str) -> str:
+    """Return a count with its noun.
+
+    >>> several(1, "run"), several(1200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

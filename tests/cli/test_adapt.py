@@ -12,7 +12,7 @@ import pytest
 
 from crossperf import dataset, model
 from crossperf.datasets import toy
-from crossperf.model import TrainedModel, load, save
+from crossperf.model.store import load
 from crossperf.prediction.answer import predict
 from crossperf.runs.table import from_frame
 from tests.cli.test_cli import Crossperf, Done, assert_one_sentence, contents, crossperf
@@ -35,7 +35,7 @@ def write(rows: pl.DataFrame, path: Path) -> Path:
 def trained(tmp_path: Path) -> Path:
     """A model of the known platforms, trained on all but the last application."""
     data = dataset.build(TABLE.filter(pl.col("platform").is_in(KNOWN) & (pl.col("app") != "app7")))
-    save(TrainedModel.of(model.make("ridge").learn(data), data), tmp_path / "model")
+    model.train(data, "ridge").save(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -83,10 +83,10 @@ def test_two_platforms_are_added_in_turn(crossperf: Crossperf, trained: Path, ne
     crossperf("adapt", trained, new_runs, "-o", "one")
     done = crossperf("adapt", "one", other, "-o", "two")
     assert done.status == 0, done.stderr
-    one, two = load(tmp_path / "one"), load(tmp_path / "two")
+    first, two = load(tmp_path / "one"), load(tmp_path / "two")
     assert two.platforms == (*KNOWN, NEW, OTHER)
     assert two.sources == tuple(KNOWN)
-    np.testing.assert_array_equal(two.fitted.predict(two.features)[:, :-1], one.fitted.predict(two.features))
+    np.testing.assert_array_equal(two.fitted.predict(two.features)[:, :-1], first.fitted.predict(two.features))
     assert len(two.cells.platform_classes) == 6
     assert np.isnan(two.cells.log_time_wp[:, -1]).sum() == len(two.workloads) - 9
 
@@ -164,16 +164,12 @@ def test_errors_are_one_sentence_and_leave_nothing_behind(
     one_sentence([trained, two_new, "-o", "x"], "--platform", NEW, OTHER)
     one_sentence([trained, known, "-o", "x"], "exactly one", KNOWN[0])
     one_sentence([trained, new_runs, "-o", "x", "--platform", KNOWN[0]], "knows already")
-    one_sentence(
-        [trained, new_runs, "-o", "x", "--platform", "nowhere"],
-        "--platform: found 'nowhere'",
-        "without a successful run",
-    )
+    one_sentence([trained, new_runs, "-o", "x", "--platform", "nowhere"], "--platform: found 'nowhere', without")
     one_sentence([trained, new_runs, "-o", trained], "--overwrite")
     one_sentence([tmp_path / "none", new_runs, "-o", "x"], "no such folder")
     one_sentence([trained, tmp_path / "none.csv", "-o", "x"], "none.csv")
-    old = load(trained)
-    save(replace(old, features=old.features[:0]), trained, overwrite=True)
+    whole = load(trained)
+    replace(whole, features=whole.features[[]]).save(trained, overwrite=True)
     one_sentence([trained, new_runs, "-o", "x"], "Train it again")
     one_sentence([trained, "--suggest", "3"], "Train it again")
 

@@ -17,7 +17,6 @@ from crossperf.cli import options
 from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.evaluation.scores import METRICS
-from crossperf.model import TrainedModel, save
 from crossperf.runs.table import RunsTable
 
 Csv = Callable[..., Path]
@@ -64,7 +63,7 @@ def new_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def model_folder(tmp_path: Path, toy_data: Dataset) -> Path:
-    save(TrainedModel.of(model.make("ridge").learn(toy_data), toy_data), tmp_path / "model")
+    model.train(toy_data, "ridge").save(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -156,7 +155,7 @@ def test_a_result_that_cannot_be_written_is_still_shown(crossperf: Crossperf, ru
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--model", "forest"), "or one of crossperf"),
+        (("--model", "forest"), "--model: found 'forest', expected FILE.py:NAME or one of crossperf"),
         (("--model", "ridge", "--set", "penalties"), "expected NAME=VALUE"),
         (("--model", "ridge", "--set", "=3"), "expected NAME=VALUE"),
         (("--model", "ridge", "--set", "penalty=3"), "did you mean 'penalties'?"),

@@ -42,6 +42,12 @@ def test_figures_and_formats_are_completed() -> None:
     assert offered("import", "hp") == ["hpctoolkit"]
 
 
+def test_policies_are_completed() -> None:
+    assert "turnaround" in offered("schedule", "simulate", "--policy", "")
+    assert offered("schedule", "simulate", "--policy", "turnaround,cons") == ["turnaround,considerate"]
+    assert offered("slurm", "table", "--policy", "turn") == ["turnaround"]
+
+
 def test_platforms_that_are_kept_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert offered("platforms", "show", "") == []

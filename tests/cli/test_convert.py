@@ -14,6 +14,8 @@ from crossperf.model import store
 from crossperf.prediction.answer import predict
 from tests.cli.test_cli import Crossperf, assert_one_sentence, contents, crossperf, model_folder, new_file, runs_file
 
+FORMAT_2 = Path(__file__).parents[1] / "data" / "formats" / "2"
+
 __all__ = ["crossperf", "model_folder", "new_file", "runs_file"]
 
 
@@ -39,6 +41,16 @@ def test_a_result_about_new_platforms_is_converted(crossperf: Crossperf, runs_fi
     assert crossperf(*command, "--json", "old.json").status == 0
     assert crossperf("convert", "old.json", "-o", "new.json").status == 0
     assert json.loads(Path("new.json").read_text()) == json.loads(Path("old.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["evaluation", "transfer"])
+def test_a_result_of_the_last_format_is_written_in_todays(crossperf: Crossperf, name: str) -> None:
+    old = FORMAT_2 / f"{name}.json"
+    assert crossperf("convert", old, "-o", "new.json").status == 0
+    before, after = (json.loads(path.read_text()) for path in (old, Path("new.json")))
+    assert after["format"] == before["format"] + 1
+    assert crossperf("convert", "new.json", "-o", "again.json").status == 0
+    assert json.loads(Path("again.json").read_text()) == after
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_what_a_seed_seeds_is_named_by_each_command(crossperf: Crossperf) -> Non
         ("folds", "folds: found 9.", "--folds: found 9."),
         ("source", "source: found 7.", "TABLE: found 7."),
         ("other", "other: found 7.", "other: found 7."),
-        ("level", "runs.csv: level is odd.", "runs.csv: level is odd."),
+        ("level", "runs.csv: 2 is no level.", "runs.csv: 2 is no level (--level)."),
         (None, "level: found 2.", "level: found 2."),
         (None, "m: replace it with overwrite=True.", "m: replace it with --overwrite."),
         (None, "m: pass seed=True or level=True.", "m: pass seed=True or level=True."),

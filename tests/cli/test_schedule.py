@@ -8,9 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from crossperf import dataset, model
+from crossperf import model
 from crossperf.datasets import toy
-from crossperf.model import TrainedModel, save
 from crossperf.runs.table import from_frame
 from crossperf.schedule import policies
 from crossperf.schedule.jobs import write_swf
@@ -151,8 +150,7 @@ def test_strict_limits_end_jobs_and_that_is_a_doubt(crossperf: Crossperf, world:
 def test_a_model_predicts_from_runs_and_the_truth_is_what_was_measured(crossperf: Crossperf, tmp_path: Path) -> None:
     frame = toy.make_table(apps=8, inputs=3, platforms=3, repeats=2, seed=3).frame
     known, new = frame.filter(pl.col("app") != "app7"), frame.filter(pl.col("app") == "app7")
-    data = dataset.build(known)
-    save(TrainedModel.of(model.make("ridge").learn(data), data), tmp_path / "model")
+    model.train(known, "ridge").save(tmp_path / "model")
     for name, rows in (("new.parquet", new), ("all.parquet", frame)):
         from_frame(rows, name=name).write(tmp_path / name)
     names = sorted(frame["platform"].unique())

@@ -1,4 +1,4 @@
-"""One command per stage, one sentence per error: the result first, then doubts, then the files written."""
+"""One command per stage, one sentence per error: the result first, then caveats, then the files written."""
 
 from __future__ import annotations
 
@@ -68,7 +68,12 @@ def _fail(sentence: str, status: int = 1) -> None:
     sys.exit(status)
 
 
-@click.group(cls=CommandGroup, sections=_SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=CommandGroup,
+    sections=_SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Completion in bash: eval "$(_CROSSPERF_COMPLETE=bash_source crossperf)"',
+)
 @click.version_option(__version__, package_name="crossperf")
 def commands() -> None:
     """I ran this application here; how fast would it be over there?"""

@@ -91,4 +91,4 @@ def _suggest(
             f"note: {len(suggested):,} of {count:,} can be suggested; the rest of what the model knows is measured "
             "already."
         )
-    write_facts(json_file, {"suggestions": [workload.to_json() for workload in suggested]})
+    write_facts(json_file, lambda: {"suggestions": [workload.to_json() for workload in suggested]})

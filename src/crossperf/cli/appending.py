@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from crossperf.cli.options import PATH
-from crossperf.cli.output import say, several
-from crossperf.errors import CollectError
+from crossperf.cli.output import say
+from crossperf.errors import CollectError, several
 from crossperf.records import Run
 from crossperf.runs import jsonl
 

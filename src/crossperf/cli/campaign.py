@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from crossperf.cli.options import PATH
-from crossperf.cli.output import say, several, wrote
-from crossperf.errors import CollectError, SettingsError
+from crossperf.cli.output import say, wrote
+from crossperf.errors import CollectError, SettingsError, several
 from crossperf.files import whole
 from crossperf.records import OK
 

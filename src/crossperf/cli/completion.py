@@ -40,15 +40,22 @@ def completing(choices: Choices, *, several: bool = False) -> Completer:
     return complete
 
 
-def _names_in(module: str, attribute: str) -> Choices:
-    """Return the keys of a mapping that is imported when the shell asks."""
-    return lambda _: getattr(importlib.import_module(module), attribute)
+def _names_in(module: str, attribute: str, plugin: str | None = None) -> Choices:
+    """Return the names of a mapping that is imported when the shell asks, with those of installed packages."""
+
+    def choices(_: click.Context) -> list[str]:
+        from crossperf import plugins
+
+        own = getattr(importlib.import_module(f"crossperf.{module}"), attribute)
+        return [*own, *(plugins.names(plugin) if plugin else [])]
+
+    return choices
 
 
-models = _names_in("crossperf.model", "MODELS")
-figures = _names_in("crossperf.report.figures", "FIGURES")
-policies = _names_in("crossperf.schedule.policies", "POLICIES")
-formats = _names_in("crossperf.importers.detect", "READERS")
+models = _names_in("model", "MODELS", "model")
+figures = _names_in("report.figures", "FIGURES")
+policies = _names_in("schedule.policies", "POLICIES", "policy")
+formats = _names_in("importers.detect", "READERS")
 
 
 def kept_platforms(context: click.Context) -> Iterable[str]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from crossperf.cli.options import PATH
 from crossperf.cli.output import refuse_existing, wrote
 from crossperf.errors import CrossperfError
+
+if TYPE_CHECKING:
+    from crossperf.adaptation.result import Transfer
+    from crossperf.evaluation import Evaluation
 
 
 @click.command()
@@ -25,38 +29,26 @@ def convert(old: Path, output: Path) -> None:
     if old.is_dir():
         from crossperf.model import store
 
-        store.save(store.load(old), output)
-    elif _split(old) == "platform":
-        _convert_transfer(old, output)
+        store.load(old).save(output)
     else:
-        from crossperf.evaluation import read
-
-        read(old).write(output)
+        _result(old).write(output)
     wrote(output)
 
 
-def _split(path: Path) -> str:
-    """Return the split of the evaluation that a file holds."""
-    facts = _facts(path)
-    if "format" not in facts or "split" not in facts:
-        raise _stranger(path, "JSON of another program, or of another command")
-    return str(facts["split"])
+def _result(path: Path) -> Evaluation | Transfer:
+    """Return what 'crossperf evaluate --json' wrote."""
+    from crossperf.adaptation.result import Transfer
+    from crossperf.evaluation import Evaluation
 
-
-def _facts(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        facts = dict(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise _stranger(path, error.strerror or "nothing that can be read") from error
     except (ValueError, TypeError) as error:
         raise _stranger(path, "a file that is no JSON object") from error
-
-
-def _convert_transfer(path: Path, output: Path) -> None:
-    """Write what ``evaluate --split platform`` wrote."""
-    from crossperf.adaptation.result import Transfer
-
-    Transfer.from_json(_facts(path), str(path)).write(output)
+    if not {"format", "split"} <= facts.keys():
+        raise _stranger(path, "JSON of another program, or of another command")
+    return (Transfer if facts["split"] == "platform" else Evaluation).from_json(facts, str(path))
 
 
 def _stranger(path: Path, what: str) -> CrossperfError:

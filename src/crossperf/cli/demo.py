@@ -81,13 +81,13 @@ def _evaluate(data: Dataset, table: Path, folder: Path, split: Split, seed: int)
 
 
 def _train(data: Dataset, table: Path, folder: Path, seed: int) -> None:
-    from crossperf.model import DEFAULT, train
+    from crossperf import model
     from crossperf.report import terminal as show
 
     _step("Train on all of these runs.", f"train {table} -o {folder} --seed {seed} --overwrite")
-    with progress_bar(f"training {DEFAULT}") as progress:
+    with progress_bar(f"training {model.DEFAULT}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
-        trained = train(data, seed=seed)
+        trained = model.train(data, seed=seed)
     trained.save(folder, overwrite=True)
     show.training(trained)
 

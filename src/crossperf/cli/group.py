@@ -15,6 +15,24 @@ from crossperf.errors import CrossperfError
 Sections = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
+class LazyCommands(Mapping[str, click.Command]):
+    """Commands by name, each imported when it is first looked up."""
+
+    def __init__(self, sections: Sections) -> None:
+        self.places = {name: place for commands in sections.values() for name, (place, _) in commands.items()}
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _, attribute = self.places[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
 class CommandGroup(click.Group):
     """Commands under headings; only the module of the command that runs is imported.
 
@@ -25,20 +43,12 @@ class CommandGroup(click.Group):
     """
 
     def __init__(self, *arguments: Any, sections: Sections, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
+        super().__init__(*arguments, **{**settings, "commands": LazyCommands(sections)})
         self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, section by section."""
-        return [name for commands in self.sections.values() for name in commands]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, imported when it is first asked for."""
-        for commands in self.sections.values():
-            if cmd_name in commands:
-                module, _, attribute = commands[cmd_name][0].partition(":")
-                return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
-        return None
+        return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
@@ -73,8 +83,9 @@ def in_flags(error: CrossperfError, parameters: list[click.Parameter]) -> str:
     '--level: found 2, expected a share.'
     """
     sentence, argument = str(error), error.facts.get("argument")
-    if argument and sentence.startswith(f"{argument}:"):
-        sentence = _flag(argument, parameters) + sentence.removeprefix(argument)
+    if argument and (flag := _flag(argument, parameters)) != argument:
+        named = sentence.startswith(f"{argument}:")
+        sentence = flag + sentence.removeprefix(argument) if named else f"{sentence.rstrip('.')} ({flag})."
     return re.sub(r"\b(\w+)=True\b", lambda match: _switch(match, parameters), sentence)
 
 

@@ -10,7 +10,8 @@ import click
 from crossperf.cli.appending import RUNS, append, refuse_unwritable
 from crossperf.cli.completion import completing, formats, kept_platforms
 from crossperf.cli.options import PATH
-from crossperf.cli.output import JSON, say, several, write_facts
+from crossperf.cli.output import JSON, say, write_facts
+from crossperf.errors import several
 from crossperf.records import OK
 
 if TYPE_CHECKING:
@@ -72,12 +73,15 @@ def import_(
     for rejected in result.rejected:
         say(f"left out: {rejected}")
     append(output, result.runs)
-    facts = {
+    write_facts(json_file, lambda: _facts(result))
+
+
+def _facts(result: Imported) -> dict[str, Any]:
+    return {
         "runs": [run.to_json() for run in result.runs],
         "notes": [{"path": path, "note": note} for path, note in result.notes],
         "left_out": [str(rejected) for rejected in result.rejected],
     }
-    write_facts(json_file, facts)
 
 
 def _imported(result: Imported) -> list[str]:

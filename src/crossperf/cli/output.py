@@ -59,10 +59,10 @@ def _json_on_stdout() -> Iterator[Path]:
                 stdout.flush()
 
 
-def write_facts(path: Path | None, facts: Mapping[str, Any]) -> None:
-    """Write facts where ``--json`` asks for them, and name the file."""
+def write_facts(path: Path | None, facts: Callable[[], Mapping[str, Any]]) -> None:
+    """Write facts where ``--json`` asks for them, and name the file; otherwise they are not even gathered."""
     if path:
-        write_json(path, {"format": 1, **facts})
+        write_json(path, {"format": 1, **facts()})
         wrote(path)
 
 
@@ -84,15 +84,6 @@ def progress_bar(title: str) -> Iterator[Progress]:
         yield lambda step, done, total: bar.update(
             task, description=f"{title}: {step}", completed=done, total=total if total > 1 else None
         )
-
-
-def several(count: int, word: str) -> str:
-    """Return a count with its noun.
-
-    >>> several(1, "run"), several(1200, "run")
-    ('1 run', '1,200 runs')
-    """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def refuse_existing(path: Path) -> None:

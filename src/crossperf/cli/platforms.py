@@ -81,7 +81,7 @@ def platforms_show(registry: Path, name: str | None, json_file: Path | None) -> 
     """Show every fact of an entry; without NAME those of this machine, kept or not."""
     entry = _entry(registry, name)
     _show_facts(entry)
-    write_facts(json_file, entry.to_json())
+    write_facts(json_file, entry.to_json)
 
 
 @platforms.command("compare")
@@ -100,7 +100,7 @@ def platforms_compare(registry: Path, first: str, second: str, json_file: Path |
     for line in table:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
         click.echo("  ".join([*cells, line[3]]).rstrip())
-    write_facts(json_file, {"a": first, "b": second, "facts": to_json(rows)})
+    write_facts(json_file, lambda: {"a": first, "b": second, "facts": to_json(rows)})
 
 
 def _entry(registry: Path, name: str | None) -> Platform:

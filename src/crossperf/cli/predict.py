@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossperf.cli.completion import completing, model_platforms
 from crossperf.cli.options import MODEL, TABLE, seed
 from crossperf.cli.output import JSON, say, write_facts
+
+if TYPE_CHECKING:
+    from crossperf.prediction.answer import Answer
+    from crossperf.prediction.explain import Explanations
 
 #: Runs of a table that are explained: each takes a second or so.
 _EXPLAINED = 5
@@ -53,14 +57,16 @@ def predict(
 
     result = answer.predict(store.load(model_folder), table, relative_to=relative_to, level=level)
     show.predictions(result)
-    notes = list(result.notes)
-    facts: dict[str, Any] = {"predictions": [prediction.to_json() for prediction in result.predictions]}
-    if explain or platform:
-        reasons = result.explain(platform, limit=_EXPLAINED, seed=seed)
-        for reason in reasons.explanations:
-            show.explanation(reason)
-        notes += [note for note in reasons.notes if note not in notes]
-        facts["explanations"] = [reason.to_json() for reason in reasons.explanations]
+    reasons = result.explain(platform, limit=_EXPLAINED, seed=seed) if explain or platform else None
+    for reason in reasons.explanations if reasons else ():
+        show.explanation(reason)
+    notes = list(dict.fromkeys([*result.notes, *(reasons.notes if reasons else ())]))
     for note in notes:
         say(f"note: {note}")
-    write_facts(json_file, {"notes": notes, **facts})
+    write_facts(json_file, lambda: _facts(notes, result, reasons))
+
+
+def _facts(notes: list[str], result: Answer, reasons: Explanations | None) -> dict[str, Any]:
+    facts = {"notes": notes, "predictions": [prediction.to_json() for prediction in result.predictions]}
+    explained = {"explanations": [reason.to_json() for reason in reasons.explanations]} if reasons else {}
+    return facts | explained

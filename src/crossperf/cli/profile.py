@@ -100,7 +100,7 @@ def profile(
     for line in summary.lines(result):
         say(line)
     append(output, runs)
-    write_facts(json_file, {"not_counted": dict(result.not_counted), "runs": [run.to_json() for run in runs]})
+    write_facts(json_file, lambda: {"not_counted": dict(result.not_counted), "runs": [run.to_json() for run in runs]})
     return result.exit_status
 
 

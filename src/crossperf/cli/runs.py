@@ -28,7 +28,7 @@ def runs_check(table: Path, json_file: Path | None) -> int:
     errors = sum(problem.severity == "error" for problem in problems)
     verdict = "cannot be used" if errors else "can be used"
     click.echo(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
-    write_facts(json_file, {"problems": [problem.to_json() for problem in problems]})
+    write_facts(json_file, lambda: {"problems": [problem.to_json() for problem in problems]})
     return 1 if errors else 0
 
 
@@ -47,4 +47,4 @@ def runs_info(table: Path, json_file: Path | None) -> None:
     show.info(facts)
     for problem in sound.warnings:
         say(f"warning: {problem}")
-    write_facts(json_file, to_json(facts))
+    write_facts(json_file, lambda: to_json(facts))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import PATH, names, seed
 from crossperf.cli.output import JSON, progress_bar, say, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
@@ -39,7 +40,12 @@ def schedule() -> None:
 @click.option("--machines", type=PATH, required=True, help="CSV: machine,size and perhaps price_per_node_hour.")
 @click.option("--jobs", "n_jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read TRACE.swf(.gz).")
 @click.option(
-    "--policy", default="turnaround,considerate", show_default=True, metavar="LIST", help="Names or FILE.py:FUNCTION."
+    "--policy",
+    default="turnaround,considerate",
+    show_default=True,
+    metavar="LIST",
+    help="Names or FILE.py:FUNCTION.",
+    shell_complete=completing(policies, several=True),
 )
 @seed("jobs, workloads and policies")
 @click.option("--seeds", type=click.IntRange(1, 1000), help="With --compare: number of seeds, from --seed on.  [10]")

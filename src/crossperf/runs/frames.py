@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
@@ -73,7 +73,7 @@ def _column(name: str, column: Any) -> pl.Series:
     return series(name, column_values(name, [None if missing else value for value, missing in pairs]))
 
 
-def to_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
+def to_frame(columns: Mapping[str, Iterable[Any]]) -> Any:
     """Return columns as a data frame of pandas if it is installed, else of polars; ``None`` is a missing value.
 
     >>> list(to_frame({"platform": ["cpu-a", "gpu-a"], "relative_time": [1.0, 0.25]}).columns)
@@ -82,7 +82,7 @@ def to_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     try:
         pandas: Any = importlib.import_module("pandas")
     except ImportError:
-        return pl.DataFrame(columns)
+        return pl.DataFrame(dict(columns))
     return pandas.DataFrame({name: _pandas_column(pandas, list(values)) for name, values in columns.items()})
 
 

@@ -13,6 +13,9 @@ from crossperf.errors import RunsTableError
 from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX, Problem
 
+#: What says which cell a run belongs to.
+_CELL = ("app", "input", "platform")
+
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield each line's number with its columns, or with the problem that keeps it from being read."""
@@ -35,9 +38,11 @@ def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
         reason = getattr(error, "msg", "not UTF-8 text")
         advice = "Correct or remove the line; a last line cut short comes from an interrupted write."
         return Problem(f"text that is not JSON ({reason})", "one JSON object", advice, row=number)
-    if not isinstance(facts, Mapping):
-        return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
-    return dict(facts)
+    return facts if isinstance(facts, dict) else _no_object(facts, number)
+
+
+def _no_object(facts: Any, number: int) -> Problem:
+    return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
 
 
 def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
@@ -45,7 +50,7 @@ def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
     if isinstance(facts, Problem):
         return facts
     if not isinstance(facts, Mapping):
-        return Problem(f"a {type(facts).__name__}", "one JSON object", "Write one run a line.", row=number)
+        return _no_object(facts, number)
     counters = facts.get("counters") or {}
     if not isinstance(counters, Mapping):
         nested = f"a {type(counters).__name__} under 'counters'"
@@ -73,7 +78,7 @@ def read(path: str | os.PathLike[str]) -> list[Run]:
     for number, row in rows(Path(path)):
         if isinstance(row, Problem):
             problems.append(row)
-        elif nameless := [name for name in ("app", "input", "platform") if row.get(name) is None]:
+        elif nameless := [name for name in _CELL if row.get(name) is None]:
             advice = "Add it, or remove the line."
             problems += [Problem("nothing", f"the {name} of the run", advice, number, name) for name in nameless]
         else:
@@ -114,6 +119,14 @@ def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
     All lines leave in one write, so that two collectors may share a file; if an earlier writer was cut
     off in the middle of a line, the new runs start on a line of their own. Lines that a full disk cut off
     are taken back.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "runs.jsonl"
+    ...     append(path, [Run("a", "1", "p", 2.0)]) + append(path, [Run("a", "1", "q", 3.0)])
+    ...     [run.platform for run in read(path)]
+    2
+    ['p', 'q']
     """
     if Path(path).suffix == ".gz":
         advice = "Append to a plain .jsonl file, and compress it when it is complete."
@@ -153,11 +166,11 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
     with Path(path).open("rb") as lines:
         for number, text in enumerate(lines, start=1):
             row = _object_of(text, number) if name in text else None
-            if isinstance(row, dict) and (row.get("app"), row.get("input"), row.get("platform")) == (
+            if isinstance(row, dict) and [row.get(key) for key in ("app", "input", "platform")] == [
                 app,
                 input,
                 platform,
-            ):
+            ]:
                 repeat = row.get("repeat")
                 highest = max(highest, repeat if isinstance(repeat, int) else 0)
     return highest + 1

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from crossperf.errors import RunsTableError, some_of
+from crossperf.errors import RunsTableError, several, some_of
 from crossperf.files import whole
 from crossperf.records import OK, Run
 from crossperf.runs import columns, formats, frames, jsonl
@@ -59,9 +59,10 @@ class RunsTable:
     def _headline(self) -> str:
         failed = f" ({self.n_failed:,} failed)" if self.n_failed else ""
         workloads = self.frame.select("app", "input").n_unique()
+        platforms = several(self.frame["platform"].n_unique(), "platform")
         return (
-            f"{self.path!r}: {len(self):,} runs{failed} of {workloads:,} workloads on "
-            f"{self.frame['platform'].n_unique():,} platforms, {len(self.counters):,} counters"
+            f"{self.path!r}: {several(len(self), 'run')}{failed} of {several(workloads, 'workload')} on {platforms}, "
+            f"{several(len(self.counters), 'counter')}"
         )
 
     @property
@@ -175,7 +176,17 @@ def from_frame(frame: Any, *, name: str = "frame", need_runtime: bool = True) ->
 
 
 def check(source: str | os.PathLike[str], *, need_runtime: bool = True) -> list[Problem]:
-    """Return every problem of a file, errors first; an empty list is a sound table."""
+    """Return every problem of a file, errors first; an empty list is a sound table.
+
+    Parameters
+    ----------
+    need_runtime
+        Whether a run without a runtime is a problem. It is for learning, and is not for predicting.
+
+    >>> for problem in check("no-such-table.csv"):
+    ...     print(problem)
+    found no such file, expected a runs table. Check the path.
+    """
     try:
         raw, unread = formats.read_columns(Path(source))
     except RunsTableError as error:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crossperf.cli.completion import completing, policies
 from crossperf.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -18,7 +19,11 @@ PARTITIONS = click.option(
     help="The platform of each partition: cpu=epyc-2,gpu=h200, or a JSON or CSV file of them.",
 )
 DEFAULT = click.option("--default", metavar="PARTITION", help="The partition that jobs fall to without any advice.")
-POLICY = click.option("--policy", help="How to choose: a policy's name or FILE.py:FUNCTION.")
+POLICY = click.option(
+    "--policy",
+    help="How to choose: a policy's name or FILE.py:FUNCTION.",
+    shell_complete=completing(policies),
+)
 SCALE_LIMITS = click.option(
     "--scale-limits", is_flag=True, help="Scale the time limit of a job that is sent elsewhere."
 )
