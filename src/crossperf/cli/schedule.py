@@ -227,7 +227,7 @@ def _show_outcomes(
         picture.save(figure_file)
         wrote(figure_file)
     if json_file:
-        write_facts(json_file, {"simulations": [outcome.to_json() for outcome in outcomes]})
+        write_facts(json_file, lambda: {"simulations": [outcome.to_json() for outcome in outcomes]})
     if not any(outcome.placed.any() for outcome in outcomes):
         raise CrossperfError("no job can be placed, for the reasons above. Check machines, times and --wall-limit.")
 
@@ -271,4 +271,4 @@ def _show_comparison(result: Comparison, jobs: Jobs, truth: RelativeTimes, json_
         say(f"doubt: {_OTHER_JOBS}")
     for scores in result.scores:
         _say_killed(scores.name, scores.counts.killed)
-    write_facts(json_file, result.to_json())
+    write_facts(json_file, result.to_json)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crossperf import display
-from crossperf.display import ColumnView, Row, TableView
+from crossperf.display import ColumnView, RowView, TableView
 from crossperf.runs.frames import to_frame
 
 #: The metrics in the order of the tables, with what each tells in a few words.
@@ -135,13 +135,13 @@ class Scoreboard:
         """Return the table of models and metrics, the best of each marked, the noise ceiling below."""
         best = {metric: self.best(metric) for metric in metrics}
 
-        def row(name: str, scores: Scores, best: Mapping[str, float | None]) -> Row:
+        def row(name: str, scores: Scores, best: Mapping[str, float | None]) -> RowView:
             values = {metric: scores[metric] for metric in metrics}
             cells = [display.number(v, best=v is not None and v == best.get(metric)) for metric, v in values.items()]
             return (name, *cells, display.number(scores.fit_s, 2), display.number(scores.predict_s, 3))
 
         headings = [ColumnView(heading(metric), METRICS[metric]) for metric in metrics]
-        seconds = (ColumnView("fit, s", "seconds to fit one fold"), ColumnView("predict, s", "seconds to predict one"))
+        seconds = (ColumnView("fit (s)", "seconds to fit one fold"), ColumnView("predict (s)", "to predict one fold"))
         return TableView(
             "Scores of the models on what was held out",
             (*display.words("model"), *headings, *seconds),
@@ -157,9 +157,9 @@ class Scoreboard:
 
 
 def heading(metric: str) -> str:
-    """Return a metric's name as a heading, with the direction that is better.
+    r"""Return a metric's name as a heading, with the direction that is better.
 
     >>> heading("same_order")
-    'same order ↑'
+    'same order\xa0↑'
     """
-    return f"{metric.replace('_', ' ')} {'↓' if metric in LOWER_IS_BETTER else '↑'}"
+    return f"{metric.replace('_', ' ')}\N{NO-BREAK SPACE}{'↓' if metric in LOWER_IS_BETTER else '↑'}"

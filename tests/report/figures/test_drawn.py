@@ -29,7 +29,7 @@ def test_the_suffix_says_what_is_written(tmp_path: Path, suffix: str, begins: by
     path = tmp_path / f"order{suffix}"
     FIGURES["order"](EVALUATION).save(path)
     assert path.read_bytes().startswith(begins)
-    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_another_suffix_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_drawing_brings_no_pyplot() -> None:
         "FIGURES['order'](by_chance(['a'], ['p', 'q'])).as_bytes('png'); print('matplotlib.pyplot' in sys.modules)"
     )
     root = Path(__file__).parents[3]
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root).stdout
-    assert told == "False\n"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root).stdout
+    assert printed == "False\n"
 
 
 def test_bars_are_marked_by_the_rectangle_they_fill() -> None:
@@ -114,8 +114,8 @@ def test_bars_are_marked_by_the_rectangle_they_fill() -> None:
         width, height = drawn.figure.get_size_inches() * drawn.figure.dpi
         for bar, mark in zip(drawn.figure.axes[0].patches, drawn.tooltips, strict=True):
             box = bar.get_window_extent()
-            found = [mark.x * width, (1 - mark.y) * height, mark.width * width, mark.height * height]
-            np.testing.assert_allclose(found, [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, box.width, box.height])
+            place = [mark.x * width, (1 - mark.y) * height, mark.width * width, mark.height * height]
+            np.testing.assert_allclose(place, [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, box.width, box.height])
 
 
 @pytest.mark.slow

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
 from crossperf.evaluation import metrics
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import model_legend, named_rows, unit_square
 from crossperf.report.figures.colours import FAINT, INK, lines_of
@@ -20,9 +19,6 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.style import WIDTH
 from crossperf.report.figures.words import count, percent, plain
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 
@@ -126,7 +122,7 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
         axes.plot(false_c, true_c, color=INK, linewidth=line.width, linestyle=line.style, clip_on=False)
         rested = slice(None, None, -(-len(false_c) // _TOOLTIPS))
         sheet.points(axes, false_c[rested], true_c[rested], _corner_texts(plain(name), false_c[rested], true_c[rested]))
-    unit_square(axes, "false positives: cells of another order", "true positives: cells of the order")
+    unit_square(axes, "false positive rate", "true positive rate")
     model_legend(sheet, axes, lines, areas, title="area", alignment="left")
     sheet.caption = _roc_caption(evaluation, positive_n)
 
