@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from crossperf.catalog import FORMULAS
+from crossperf.catalog.formula import first_events
 from crossperf.collect.process import Runner, version_of
 from crossperf.errors import CollectError, some_of
 from crossperf.importers.measurement import Measurement
@@ -135,12 +136,7 @@ def _may_lack() -> frozenset[str]:
 
 def wanted_metrics() -> list[str]:
     """Return the metrics that the back end asks for: the first formula of each counter, and a few more."""
-    first: dict[str, tuple[str, ...]] = {}
-    for formula in FORMULAS:
-        if formula.tool == "ncu":
-            first.setdefault(formula.counter, formula.events)
-    names = [name for events in first.values() for name in events if "__" in name]
-    return list(dict.fromkeys([*names, *_MORE]))
+    return list(dict.fromkeys([*(name for name in first_events("ncu", FORMULAS) if "__" in name), *_MORE]))
 
 
 def why_no_gpu() -> str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from crossperf.errors import MissingDependencyError, ProfileFileError, SettingsError, did_you_mean, some_of
 from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
+from crossperf.importers.files import unusable
 from crossperf.importers.formats import TABLE, Importer, importers
 from crossperf.importers.measurement import Measurement, to_run
 from crossperf.importers.tabular import ProfileReading, Rejected
@@ -51,11 +52,11 @@ def guess(path: Path, among: Mapping[str, Importer] | None = None) -> str:
             f"found no format that crossperf knows, expected one of {', '.join(importer.name for importer in known)}. "
             "Name the format to learn what is wrong; any CSV or JSONL is read as format 'table' by a mapping file."
         )
-    raise ProfileFileError(f"{path}: {problem}", path=str(path), formats=claims)
+    raise unusable(path, f"{problem}", formats=claims)
 
 
 def _absent(path: Path) -> ProfileFileError:
-    return ProfileFileError(f"{path}: found nothing there, expected a file or folder. Check the name.", path=str(path))
+    return unusable(path, "found nothing there, expected a file or folder. Check the name.")
 
 
 def import_runs(
