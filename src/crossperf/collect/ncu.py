@@ -20,17 +20,8 @@ from crossperf.importers.ncu import BLOCK_SIZE, REGISTERS, THREADS, TIME, compla
 from crossperf.records import OK
 
 #: Kept beside what the formulas need. GPUs of Blackwell's consumer line spell the bytes with ``_op_``.
-_MORE = (
-    TIME,
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
-    "dram__bytes_op_read.sum",
-    "dram__bytes_op_write.sum",
-    "smsp__thread_inst_executed.sum",
-    BLOCK_SIZE,
-    THREADS,
-    REGISTERS,
-)
+_DRAM = tuple(f"dram__bytes_{way}.sum" for way in ("read", "write", "op_read", "op_write"))
+_MORE = (TIME, *_DRAM, "smsp__thread_inst_executed.sum", BLOCK_SIZE, THREADS, REGISTERS)
 _PERMISSION = "ERR_NVGPUCTRPERM"
 _MAY_NOT = (
     "the driver lets root alone read the GPU's counters; run as root, or let root load the kernel module nvidia"

@@ -14,9 +14,8 @@ from crossperf.records import OK
 
 def lines(result: Profile) -> list[str]:
     """Return the lines that a person reads after profiling."""
-    target = result.target
     return [
-        f"{target.app} {target.input} on {target.platform}: {_outcome(result)}".replace("  ", " "),
+        f"{result.app} {result.input} on {result.platform_name}: {_outcome(result)}".replace("  ", " "),
         *_counters(result),
         *_tools(result),
         *_missing(result),

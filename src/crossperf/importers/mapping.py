@@ -89,13 +89,9 @@ def load(path: Path) -> TableMap:
         for name in facts
         if name not in _KEYS
     ]
-    sections: dict[str, dict[str, Any]] = {}
-    for name in _SECTIONS:
-        section = facts.get(name, {})
-        if not isinstance(section, dict):
-            problems.append(f"found {section!r} under {name}, expected a table of names")
-            section = {}
-        sections[name] = section
+    wrong = {name: facts[name] for name in _SECTIONS if not isinstance(facts.get(name, {}), dict)}
+    problems += [f"found {section!r} under {name}, expected a table of names" for name, section in wrong.items()]
+    sections: dict[str, dict[str, Any]] = {name: {} if name in wrong else facts.get(name, {}) for name in _SECTIONS}
     for name in (*sections["columns"], *sections["constants"]):
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)

@@ -224,20 +224,14 @@ def _doubts(ranks: Sequence[_Rank]) -> list[str]:
         doubts.append(f"written by PAPI {newer[0]}, newer than the versions this reader was tried with")
     if any(rank.flat for rank in ranks):
         doubts.append("PAPI 6.0 keeps no seconds, so that the run has no runtime")
-        crowded = any(len(names) > 1 for rank in ranks for names in _names_by_thread(rank).values())
-        if crowded:
+        threads = {(rank.file, region.thread) for rank in ranks for region in rank.regions}
+        names = {(rank.file, region.thread, region.name) for rank in ranks for region in rank.regions}
+        if len(names) > len(threads):
             doubts.append(
                 "PAPI 6.0 does not tell whether regions lie inside others; all were added up, and where they do, "
                 "events are counted twice: mark one region around the whole program"
             )
     return doubts
-
-
-def _names_by_thread(rank: _Rank) -> dict[str, set[str]]:
-    names: dict[str, set[str]] = {}
-    for region in rank.regions:
-        names.setdefault(region.thread, set()).add(region.name)
-    return names
 
 
 def _longest(ranks: Sequence[_Rank], name: str) -> float | None:

@@ -22,6 +22,7 @@ from crossperf.errors import ProfileFileError, some_of
 from crossperf.importers import tabular
 from crossperf.importers.files import unusable
 from crossperf.importers.measurement import Measurement
+from crossperf.runs.rules import as_number
 
 ROCPROF = "rocprof"
 #: Blocks of the hardware whose counters add up, and the few derived ones that do too.
@@ -213,8 +214,5 @@ def _launch(row: list[str], places: dict[str, int]) -> RocprofLaunch:
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    value = as_number(text)
+    return value if value is not None and math.isfinite(value) else None
