@@ -95,7 +95,7 @@ def test_a_cuda_that_does_not_compile_is_one_sentence(tmp_path: Path) -> None:
 
 def test_our_library_compiles_where_cupti_is_installed(tmp_path: Path) -> None:
     backend = cupti.CuptiBackend()
-    if backend._found is None or backend._compiler is None:
+    if backend._places is None or backend._compiler is None:
         pytest.skip("cupti.h, libcupti.so or a C compiler is absent")
     library = backend._compile(tmp_path)
     symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout

@@ -123,7 +123,8 @@ def test_a_pipe_that_stays_open_and_unread_keeps_nobody_waiting() -> None:
 
 def test_a_time_limit_ends_the_command_and_all_that_it_started() -> None:
     code = (
-        "done = runner.execute(['sh', '-c', 'sleep 300 & echo $!; exec sleep 300'], time_limit_s=0.5)\n"
+        "runner.time_limit_s = 0.5\n"
+        "done = runner.execute(['sh', '-c', 'sleep 300 & echo $!; exec sleep 300'])\n"
         "print(done.status, done.exit_status)"
     )
     lines = script(code).stdout.decode().splitlines()
@@ -133,7 +134,8 @@ def test_a_time_limit_ends_the_command_and_all_that_it_started() -> None:
 
 def test_a_command_that_ignores_the_polite_signal_is_killed() -> None:
     code = (
-        "print(runner.execute(['sh', '-c', 'trap \"\" TERM; echo $$; sleep 300; sleep 300'], time_limit_s=0.3).status)"
+        "runner.time_limit_s = 0.3\n"
+        "print(runner.execute(['sh', '-c', 'trap \"\" TERM; echo $$; sleep 300; sleep 300']).status)"
     )
     lines = script(code).stdout.decode().splitlines()
     assert lines[1].startswith("timeout")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,9 @@ from crossperf import catalog, platforms
 from crossperf.collect import summary
 from crossperf.collect.backends import backends
 from crossperf.collect.process import Runner
-from crossperf.collect.profile import Profile, ProfileTarget, measure, profile
+from crossperf.collect.profile import Profile, measure, profile
 from crossperf.errors import CollectError, SettingsError
 from crossperf.importers.measurement import Measurement, counted, to_run
-from crossperf.platforms import MachineFacts
 from crossperf.runs import jsonl, read_jsonl
 from crossperf.runs.rules import Problem
 from crossperf.runs.table import check
@@ -33,7 +33,7 @@ CPU_ROWS = [
 ]  # fmt: skip
 
 
-TRUE = ProfileTarget.of(["true"], platform="p")
+TRUE = Profile(("true",), "true", "", "p")
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_the_list_says_of_each_back_end_whether_it_works_and_why_not(
 
 def test_a_tool_that_fails_is_named_and_the_others_still_count(tmp_path: Path) -> None:
     broken = Fake(CollectError("it fell over"))
-    result = measure(TRUE, [broken], MachineFacts())
+    result = measure(TRUE, [broken])
     assert result.not_counted == {"valgrind": "it fell over"}
     assert result.why_missing("independent_ratio") == "valgrind: it fell over"
     assert result.runs[0].status == "ok"
@@ -250,24 +250,24 @@ def test_a_tool_that_adds_nothing_is_left_out_and_one_that_was_asked_for_is_not(
         name = "first"
 
     tools = [First(full), Fake(Measurement("valgrind", {"Ir": 5.0}))]
-    auto = measure(TRUE, tools, MachineFacts())
+    auto = measure(TRUE, tools)
     assert [found.tool for found in auto.measurements] == ["first"]
     assert "other tools counted" in auto.not_counted["valgrind"]
-    asked = measure(TRUE, tools, MachineFacts(), "valgrind")
+    asked = measure(TRUE, tools, "valgrind")
     assert [found.tool for found in asked.measurements] == ["valgrind"]
 
 
 def test_a_back_end_that_was_asked_for_and_does_not_work_is_an_error() -> None:
     with pytest.raises(CollectError, match=r"backend: valgrind does not work here: not today\. Fix that"):
-        measure(TRUE, [Fake(Measurement("valgrind"), why_not="not today")], MachineFacts(), "valgrind")
+        measure(TRUE, [Fake(Measurement("valgrind"), why_not="not today")], "valgrind")
 
 
 def test_a_command_that_launched_kernels_belongs_to_the_gpu() -> None:
     executions = (Runner().execute(["true"]),)
     kernels = Measurement("ncu", counters={"warp_blocks": 4.0})
-    gpu = Profile(TRUE, executions=executions, measurements=(kernels,))
+    gpu = replace(TRUE, executions=executions, measurements=(kernels,))
     assert gpu.platform_class == "gpu"
-    assert Profile(TRUE, executions=executions).platform_class == "cpu"
+    assert replace(TRUE, executions=executions).platform_class == "cpu"
     assert gpu.runs[0].platform_class == "gpu"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from crossperf.platforms import CpuCache, Gpu, MachineFacts, facts_of_this_machine, gpus, name_for
+from crossperf.platforms.tree import Tree
 from tests.collect.real import need
 from tests.platforms import trees
 
@@ -189,7 +190,7 @@ def test_an_older_driver_is_asked_for_less(monkeypatch: pytest.MonkeyPatch) -> N
         return "Tesla V100-SXM2-16GB, 16160\n"
 
     monkeypatch.setattr(gpus, "_output", older)
-    [gpu] = gpus.gpus_of(Path("/nowhere"), ask_programs=True)
+    [gpu] = gpus.gpus_of(Tree(Path("/nowhere")), ask_programs=True)
     assert gpu.memory_bytes == 16160 * 2**20
 
 
@@ -207,7 +208,7 @@ def test_an_amd_driver_without_rocm_smi_still_tells_of_its_card(tmp_path: Path) 
     device = "sys/class/drm/card0/device"
     told = {"vendor": "0x1002", "mem_info_vram_total": 17163091968, "product_name": "Instinct MI100"}
     trees.write(tmp_path, {f"{device}/{name}": value for name, value in told.items()})
-    [gpu] = gpus.gpus_of(tmp_path, ask_programs=False)
+    [gpu] = gpus.gpus_of(Tree(tmp_path), ask_programs=False)
     assert (gpu.model, gpu.memory_bytes) == ("Instinct MI100", 17163091968)
 
 
@@ -217,4 +218,4 @@ def test_a_program_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_p
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(gpus, "_PATIENCE_S", 0.2)
-    assert gpus.gpus_of(tmp_path, ask_programs=True) == ()
+    assert gpus.gpus_of(Tree(tmp_path), ask_programs=True) == ()

@@ -47,7 +47,7 @@ def test_a_name_is_given_once_unless_it_is_replaced(tmp_path: Path) -> None:
         ('{"format": 1, "platforms": [{"name": 5}, 6, {"name": "b", "facts": 7}]}', "platform 1 .*platform 2 .*3"),
         (
             '{"format": 1, "platforms": [{"name": "a", "facts": {"cores": "two"}}]}',
-            "a fact of the wrong kind",
+            "found 'two', expected int",
         ),
     ],
 )

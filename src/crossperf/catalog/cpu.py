@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crossperf.catalog.formula import Formula, formulas
+from crossperf.catalog.formula import formulas
 
 _LOADS_ONLY = "loads only: the generic event does not see stores"
 _SPECULATIVE = "counts instructions that were started, wrong paths included"
@@ -127,13 +127,4 @@ threads | | os.peak_threads | the most seen at a time by looking now and then: s
 """)
 
 #: In order of belief: hardware before simulation, the untraced run before a traced one where both see all.
-CPU_FORMULAS: tuple[Formula, ...] = (
-    *_PERF,
-    *_PAPI,
-    *_VALGRIND,
-    *_NEARLY,
-    *_OS,
-    *_PERF_SOFTWARE,
-    *_STRACE,
-    *_OS_THREADS,
-)
+CPU_FORMULAS = (*_PERF, *_PAPI, *_VALGRIND, *_NEARLY, *_OS, *_PERF_SOFTWARE, *_STRACE, *_OS_THREADS)

@@ -169,3 +169,12 @@ def derive(events: Events, formulas: Iterable[Formula]) -> dict[str, Derived]:
         except UndefinedError as reason:
             derived.setdefault(formula.counter, Derived(None, formula, str(reason)))
     return derived
+
+
+def first_events(tool: str, formulas: Iterable[Formula]) -> list[str]:
+    """Return the events of a tool's first formula for each counter: what its back end asks for."""
+    first: dict[str, tuple[str, ...]] = {}
+    for formula in formulas:
+        if formula.tool == tool:
+            first.setdefault(formula.counter, formula.events)
+    return [event for events in first.values() for event in events]

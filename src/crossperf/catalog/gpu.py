@@ -14,7 +14,7 @@ so ``branch_miss_ratio`` stays missing there.
 
 from __future__ import annotations
 
-from crossperf.catalog.formula import Formula, formulas
+from crossperf.catalog.formula import formulas
 
 _THREADS_ON = "smsp__thread_inst_executed_pred_on.sum"
 _OF_THREADS = "Thread instructions that no predicate switches off, above and below the line."
@@ -152,4 +152,4 @@ threads | | queues | Hardware queues that carried a kernel; HIP maps streams ont
 """)
 
 #: CUPTI first: it sees streams that only copy, and every launch where ncu was set to count some.
-GPU_FORMULAS: tuple[Formula, ...] = (*_CUPTI, *_NCU, *_NVPROF, *_ROCPROF)
+GPU_FORMULAS = (*_CUPTI, *_NCU, *_NVPROF, *_ROCPROF)

@@ -44,15 +44,8 @@ def page() -> str:
     ]
     for counter in COUNTERS.values():
         formulas = [formula for formula in FORMULAS if formula.counter == counter.name]
-        lines += [
-            "",
-            f"## {counter.name}",
-            "",
-            counter.meaning,
-            "",
-            "| tool | on | formula | caveat |",
-            "|---|---|---|---|",
-        ]
+        lines += ["", f"## {counter.name}", "", counter.meaning, ""]
+        lines += ["| tool | on | formula | caveat |", "|---|---|---|---|"]
         lines += map(_row, formulas)
     return "\n".join([*lines, "", _CLOSING])
 

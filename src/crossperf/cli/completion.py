@@ -55,7 +55,7 @@ def _names_in(module: str, attribute: str, plugin: str | None = None) -> Choices
 models = _names_in("model", "MODELS", "model")
 figures = _names_in("report.figures", "FIGURES")
 policies = _names_in("schedule.policies", "POLICIES", "policy")
-formats = _names_in("importers.detect", "READERS")
+formats = _names_in("importers.detect", "FORMATS")
 
 
 def kept_platforms(context: click.Context) -> Iterable[str]:

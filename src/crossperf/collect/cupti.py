@@ -84,24 +84,9 @@ class CuptiBackend:
         headers, cuda_headers, libraries = self._places
         library = folder / "crossperf_cupti.so"
         with as_file(files("crossperf.collect") / "cupti_inject.c") as source:
-            line = [
-                self._compiler,
-                "-O2",
-                "-shared",
-                "-fPIC",
-                "-fvisibility=hidden",
-                f"-I{headers}",
-                f"-I{cuda_headers}",
-            ]
-            line += [
-                "-o",
-                str(library),
-                str(source),
-                f"-L{libraries}",
-                "-lcupti",
-                "-pthread",
-                f"-Wl,-rpath,{libraries}",
-            ]
+            flags = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{headers}", f"-I{cuda_headers}"]
+            linking = [f"-L{libraries}", "-lcupti", "-pthread", f"-Wl,-rpath,{libraries}"]
+            line = [self._compiler, *flags, "-o", str(library), str(source), *linking]
             done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
         if done.returncode != 0:
             problem = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from crossperf.catalog import FORMULAS
+from crossperf.catalog.formula import first_events
 from crossperf.collect.process import Runner, version_of
 from crossperf.errors import CollectError, some_of
 from crossperf.importers.measurement import Measurement
@@ -19,17 +20,8 @@ from crossperf.importers.ncu import BLOCK_SIZE, REGISTERS, THREADS, TIME, compla
 from crossperf.records import OK
 
 #: Kept beside what the formulas need. GPUs of Blackwell's consumer line spell the bytes with ``_op_``.
-_MORE = (
-    TIME,
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
-    "dram__bytes_op_read.sum",
-    "dram__bytes_op_write.sum",
-    "smsp__thread_inst_executed.sum",
-    BLOCK_SIZE,
-    THREADS,
-    REGISTERS,
-)
+_DRAM = tuple(f"dram__bytes_{way}.sum" for way in ("read", "write", "op_read", "op_write"))
+_MORE = (TIME, *_DRAM, "smsp__thread_inst_executed.sum", BLOCK_SIZE, THREADS, REGISTERS)
 _PERMISSION = "ERR_NVGPUCTRPERM"
 _MAY_NOT = (
     "the driver lets root alone read the GPU's counters; run as root, or let root load the kernel module nvidia"
@@ -135,12 +127,7 @@ def _may_lack() -> frozenset[str]:
 
 def wanted_metrics() -> list[str]:
     """Return the metrics that the back end asks for: the first formula of each counter, and a few more."""
-    first: dict[str, tuple[str, ...]] = {}
-    for formula in FORMULAS:
-        if formula.tool == "ncu":
-            first.setdefault(formula.counter, formula.events)
-    names = [name for events in first.values() for name in events if "__" in name]
-    return list(dict.fromkeys([*names, *_MORE]))
+    return list(dict.fromkeys([*(name for name in first_events("ncu", FORMULAS) if "__" in name), *_MORE]))
 
 
 def why_no_gpu() -> str | None:

@@ -58,11 +58,6 @@ class PerfBackend:
             return "no hardware counters here, as on most virtual machines: software events and tracepoints only"
         return None
 
-    @property
-    def counts_hardware(self) -> bool:
-        """Whether the processor's own counters can be used here."""
-        return self.what_not() is None
-
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute the command once for each group of events, and return all of them."""
         hardware, notes = self._hardware()

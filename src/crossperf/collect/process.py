@@ -55,7 +55,6 @@ class Execution:
     page_table_bytes: int | None = None
     time_limit_s: float | None = None
     started: float = 0.0
-    interrupted: bool = False
 
     @property
     def status(self) -> str:
@@ -124,8 +123,6 @@ class Runner:
         *,
         env: Mapping[str, str] | None = None,
         quiet: bool = False,
-        time_limit_s: float | None = None,
-        pass_fds: Sequence[int] = (),
         on_start: Callable[[int], None] | None = None,
     ) -> Execution:
         """Run a command to its end and return what was counted.
@@ -136,12 +133,10 @@ class Runner:
             Variables to add to the caller's.
         quiet
             Send what the command prints nowhere; otherwise it goes where the caller's output goes.
-        time_limit_s
-            A limit for this execution in place of the runner's.
         on_start
             Called with the child's process id as soon as it runs.
         """
-        limit_s = self.time_limit_s if time_limit_s is None else time_limit_s
+        limit_s = self.time_limit_s
         _adopt_orphans()
         nowhere = subprocess.DEVNULL if quiet else None
         with self.stdin.open() as (stdin, child_has_stdin), _Signals(self) as signals:
@@ -154,7 +149,6 @@ class Runner:
                     stdout=nowhere,
                     stderr=nowhere,
                     env={**os.environ, **env} if env else None,
-                    pass_fds=tuple(pass_fds),
                 )
             except OSError as error:
                 raise _cannot_start(command, error) from error
@@ -185,7 +179,6 @@ class Runner:
             page_table_bytes=watch.page_table_bytes,
             time_limit_s=None if in_time else limit_s,
             started=started,
-            interrupted=self.interrupted,
         )
 
     def count(self, line: Sequence[str], tool: str, env: Mapping[str, str] | None = None) -> Execution:

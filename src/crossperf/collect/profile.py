@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from crossperf import catalog
 from crossperf.collect import system
@@ -33,34 +32,10 @@ GPU_TOOLS = ("ncu", "cupti", "nvprof", "rocprof")
 READ_ONLY = ("nvprof",)
 #: Above this many seconds a command is not executed under valgrind unless that is asked for.
 _LONG_S = 60.0
+#: What a shell reports for a command that Ctrl-C ended.
+_INTERRUPTED = 130
 #: Says on the way what is being done.
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class ProfileTarget:
-    """A command to profile, and the names under which its runs are recorded."""
-
-    command: tuple[str, ...]
-    app: str
-    input: str
-    platform: str | None = None
-    platform_class: str | None = None
-    ranks: int | None = None
-    threads: int | None = None
-
-    @classmethod
-    def of(cls, command: Sequence[str], **names: Any) -> ProfileTarget:
-        """Return a target named after its command, where no names are given.
-
-        >>> target = ProfileTarget.of(["/bin/ls", "-l", "/"])
-        >>> target.app, target.input
-        ('ls', '-l /')
-        """
-        resolve(command)
-        defaults = {"app": Path(command[0]).name, "input": shlex.join(command[1:])}
-        given = {name: value for name, value in names.items() if value is not None}
-        return cls(tuple(command), **defaults | given)
 
 
 @dataclass(frozen=True)
@@ -69,8 +44,12 @@ class Profile:
 
     Parameters
     ----------
-    target
-        The command with its names.
+    command
+        The program with its arguments.
+    app, input, platform_name, ranks, threads
+        What its runs are recorded under.
+    class_given
+        The class of the platform where the caller names one.
     facts
         Those of the machine.
     executions
@@ -83,7 +62,13 @@ class Profile:
         What a shell would report for the interrupt that ended the profiling; ``None`` without one.
     """
 
-    target: ProfileTarget
+    command: tuple[str, ...]
+    app: str
+    input: str
+    platform_name: str = ""
+    class_given: str | None = None
+    ranks: int | None = None
+    threads: int | None = None
     facts: MachineFacts = field(default_factory=MachineFacts, repr=False)
     executions: tuple[Execution, ...] = ()
     measurements: tuple[Measurement, ...] = ()
@@ -95,8 +80,8 @@ class Profile:
         seconds = ", ".join(f"{execution.wall_s:.4g} s" for execution in self.executions[:5])
         more = ", ..." if len(self.executions) > 5 else ""
         return (
-            f"Profile of {shlex.join(self.target.command)[:100]}\n"
-            f"  app {self.target.app!r}, input {self.target.input[:60]!r}, platform {self.target.platform!r}\n"
+            f"Profile of {shlex.join(self.command)[:100]}\n"
+            f"  app {self.app!r}, input {self.input[:60]!r}, platform {self.platform_name!r}\n"
             f"  {len(self.executions)} runs: {seconds}{more}\n"
             f"  {len(self.counted.values)} counters, counted by {tools}"
         )
@@ -114,12 +99,12 @@ class Profile:
     @property
     def platform(self) -> Platform:
         """The machine under the name that the runs carry, with its facts."""
-        return Platform(self.target.platform or "", self.platform_class, self.facts)
+        return Platform(self.platform_name, self.platform_class, self.facts)
 
     @property
     def platform_class(self) -> str:
-        """The class that the target names, otherwise ``gpu`` for a command that launched kernels, else ``cpu``."""
-        return self.target.platform_class or ("gpu" if self.counted.values.get("warp_blocks") else "cpu")
+        """The class that the caller names, otherwise ``gpu`` for a command that launched kernels, else ``cpu``."""
+        return self.class_given or ("gpu" if self.counted.values.get("warp_blocks") else "cpu")
 
     @cached_property
     def counted(self) -> Counted:
@@ -167,19 +152,19 @@ class Profile:
         measurements = [*self.measurements, of_system] if execution.status == OK else [of_system]
         return to_run(
             measurements,
-            app=self.target.app,
-            input=self.target.input,
-            platform=self.platform.name,
+            app=self.app,
+            input=self.input,
+            platform=self.platform_name,
             platform_class=self.platform_class,
             runtime_s=execution.wall_s,
             repeat=number,
             status=execution.status,
             run_id=uuid.uuid4().hex,
-            ranks=self.target.ranks,
-            threads=self.target.threads,
+            ranks=self.ranks,
+            threads=self.threads,
             host=socket.gethostname(),
             started=datetime.fromtimestamp(execution.started, UTC).isoformat(timespec="seconds"),
-            command=list(self.target.command),
+            command=list(self.command),
         )
 
 
@@ -243,38 +228,37 @@ def profile(
     >>> [(run.app, run.platform, run.repeat, run.status) for run in result.runs]
     [('true', 'here', 0, 'ok'), ('true', 'here', 1, 'ok')]
     """
-    target = ProfileTarget.of(
-        command, app=app, input=input, platform_class=platform_class, ranks=ranks, threads=threads
-    )
+    resolve(command)
+    app = Path(command[0]).name if app is None else app
+    input = shlex.join(command[1:]) if input is None else input  # noqa: A001
     kept = read(user_file() if registry is None else registry)
     facts = facts_of_this_machine()
     tools = backends(facts, cache, multiplex, launch_limit)
-    result = measure(target, tools, facts, backend, repeats, timeout, count_timeout, say)
+    start = Profile(tuple(command), app, input, "", platform_class, ranks, threads, facts)
+    result = measure(start, tools, backend, repeats, timeout, count_timeout, say)
     here = platform_of(facts, kept, platform, result.platform_class)
-    return replace(result, target=replace(target, platform=here.name))
+    return replace(result, platform_name=here.name)
 
 
 def measure(
-    target: ProfileTarget,
+    result: Profile,
     tools: Sequence[Backend],
-    facts: MachineFacts,
     backend: str = AUTO,
     repeats: int = 3,
     timeout: float | None = None,
     count_timeout: float | None = None,
     say: Say = lambda _: None,
 ) -> Profile:
-    """Return what the tools of a choice measure of a command on the machine of these facts; see `profile`."""
+    """Return an empty profile filled with what the tools of a choice measure of its command; see `profile`."""
     if repeats < 1:
         raise SettingsError(f"repeats: found {repeats}, expected at least 1.", argument="repeats")
     for name, seconds in (("timeout", timeout), ("count_timeout", count_timeout)):
         if seconds is not None and not seconds > 0:
             raise SettingsError(f"{name}: found {seconds:g}, expected seconds above 0.", argument=name)
     picked = chosen(tools, backend)
-    result = Profile(target, facts)
     runner = Runner(timeout)
     for number in range(repeats):
-        execution = runner.execute(target.command, quiet=number > 0)
+        execution = runner.execute(result.command, quiet=number > 0)
         if runner.interrupted:
             # The time of an execution that was cut off tells nothing about the command.
             return replace(result, cut_off_with=execution.exit_status or _INTERRUPTED)
@@ -285,10 +269,6 @@ def measure(
     return _count(result, picked, replace(runner, time_limit_s=count_timeout), say, in_order=backend == AUTO)
 
 
-#: What a shell reports for a command that Ctrl-C ended.
-_INTERRUPTED = 130
-
-
 def _count(result: Profile, picked: Sequence[Backend], runner: Runner, say: Say, *, in_order: bool) -> Profile:
     """Execute the command once more under each tool; with `in_order`, leave out tools with nothing to add."""
     native_s = sorted(done.wall_s for done in result.executions)[len(result.executions) // 2]
@@ -297,7 +277,7 @@ def _count(result: Profile, picked: Sequence[Backend], runner: Runner, say: Say,
         if reason is None:
             say(f"counting with {backend.name}")
             try:
-                measurement = backend.count(result.target.command, runner)
+                measurement = backend.count(result.command, runner)
             except (CollectError, MissingDependencyError) as error:
                 reason = str(error)
             else:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crossperf.catalog import FORMULAS
+from crossperf.catalog.formula import first_events
 from crossperf.collect.process import Runner, version_of
 from crossperf.errors import some_of
 from crossperf.importers.measurement import Measurement
@@ -73,11 +74,7 @@ class RocprofBackend:
 
 def wanted_counters() -> list[str]:
     """Return the counters that the back end asks for: the first formula of each, and the wavefronts."""
-    first: dict[str, tuple[str, ...]] = {}
-    for formula in FORMULAS:
-        if formula.tool == ROCPROF:
-            first.setdefault(formula.counter, formula.events)
-    return list(dict.fromkeys(["SQ_WAVES", *(name for events in first.values() for name in events if adds_up(name))]))
+    return list(dict.fromkeys(["SQ_WAVES", *filter(adds_up, first_events(ROCPROF, FORMULAS))]))
 
 
 def grouped(counters: Sequence[str]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -13,9 +14,8 @@ from crossperf.records import OK
 
 def lines(result: Profile) -> list[str]:
     """Return the lines that a person reads after profiling."""
-    target = result.target
     return [
-        f"{target.app} {target.input} on {target.platform}: {_outcome(result)}".replace("  ", " "),
+        f"{result.app} {result.input} on {result.platform_name}: {_outcome(result)}".replace("  ", " "),
         *_counters(result),
         *_tools(result),
         *_missing(result),
@@ -47,13 +47,6 @@ def interval(values: Sequence[float]) -> tuple[float, float, str]:
     return ordered[lowest - 1], ordered[n - lowest], "95 % interval"
 
 
-def median(values: Sequence[float]) -> float:
-    """Return the middle value, or the mean of the two middle ones."""
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
 def _outcome(result: Profile) -> str:
     succeeded = [done.wall_s for done in result.executions if done.status == OK]
     failed = [done.status for done in result.executions if done.status != OK]
@@ -61,7 +54,7 @@ def _outcome(result: Profile) -> str:
     if succeeded:
         low, high, kind = interval(succeeded)
         spread = f"; {kind} {low:.4g} to {high:.4g} s" if len(succeeded) > 1 else ""
-        words.append(f"{median(succeeded):.4g} s (median of {len(succeeded)}{spread})")
+        words.append(f"{statistics.median(succeeded):.4g} s (median of {len(succeeded)}{spread})")
     if not result.executions:
         return "interrupted before the first execution ended; nothing was measured"
     words += [f"failed: {status}" for status in failed]

@@ -73,18 +73,10 @@ class ValgrindBackend:
 
     def prefix(self, folder: Path) -> list[str]:
         """Return the command line to put in front of a command; reports and logs go into a folder."""
-        return [
-            self._valgrind or "valgrind",
-            "--tool=callgrind",
-            "--dump-instr=yes",
-            "--cache-sim=yes",
-            "--branch-sim=yes",
-            *CacheGeometry(self.caches).options(),
-            "--trace-children=yes",
-            "--fair-sched=try",
-            f"--callgrind-out-file={folder}/out.%p",
-            f"--log-file={folder}/log.%p",
-        ]
+        tool = ["--tool=callgrind", "--dump-instr=yes", "--cache-sim=yes", "--branch-sim=yes"]
+        follow = ["--trace-children=yes", "--fair-sched=try"]
+        files = [f"--callgrind-out-file={folder}/out.%p", f"--log-file={folder}/log.%p"]
+        return [self._valgrind or "valgrind", *tool, *CacheGeometry(self.caches).options(), *follow, *files]
 
 
 def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:

@@ -22,7 +22,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import canonical
-from crossperf.errors import MissingDependencyError, ProfileFileError
+from crossperf.errors import MissingDependencyError
+from crossperf.importers.files import start_of, unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.runs.rules import as_number
 
@@ -80,37 +81,18 @@ class _CaliperProfile:
 
 def reads(path: Path) -> bool:
     """Tell whether a file is a Caliper profile in one of its three forms."""
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            start = file.read(1 << 16)
-    except OSError:
-        return False
+    start = start_of(path)
     if start.startswith(b"__rec="):
         return True
-    if path.suffix != ".json":
+    if path.suffix != ".json" or not start.lstrip().startswith((b"[", b"{")):
         return False
-    split = b'"data"' in start and b"[" in start and start.lstrip().startswith(b"{")
-    if split:
-        return _has_keys(path, "data", "columns", "nodes")
-    return start.lstrip().startswith((b"[", b"{")) and _is_records(path)
-
-
-def _has_keys(path: Path, *names: str) -> bool:
     try:
         facts = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(facts, dict) and all(isinstance(facts.get(name), list) for name in names)
-
-
-def _is_records(path: Path) -> bool:
-    try:
-        records = _records_of(json.loads(path.read_bytes()))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return bool(records) and any(any(_metric(str(name)).base == "time" for name in record) for record in records)
+    if isinstance(facts, dict) and all(isinstance(facts.get(name), list) for name in ("data", "columns", "nodes")):
+        return True
+    return any(_metric(str(name)).base == "time" for record in _records_of(facts) for name in record)
 
 
 def _records_of(facts: Any) -> list[dict[str, Any]]:
@@ -123,10 +105,10 @@ def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
     profile = _read_cali(path) if _starts_as_cali(path) else _read_json(path)
     paths = list(dict.fromkeys(names for names, _, _ in profile.records if names))
     if not paths:
-        raise ProfileFileError(
-            f"{path}: found a Caliper profile with no regions, expected at least one. Mark regions in the program "
+        raise unusable(
+            path,
+            "found a Caliper profile with no regions, expected at least one. Mark regions in the program "
             "(CALI_MARK_BEGIN), or have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi').",
-            path=str(path),
         )
     metrics = _CaliperMetrics(profile)
     if metrics.time is None and not metrics.events:
@@ -142,18 +124,11 @@ def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
 
 
 def _fail(path: Path, problem: str, cause: BaseException | None = None) -> NoReturn:
-    raise ProfileFileError(
-        f"{path}: found {problem}, expected a whole Caliper profile. {_ADVICE}", path=str(path)
-    ) from cause
+    raise unusable(path, f"found {problem}, expected a whole Caliper profile. {_ADVICE}") from cause
 
 
 def _starts_as_cali(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            start = file.read(6)
-    except OSError as error:
-        _fail(path, f"a file that cannot be read ({error.strerror})", error)
-    return start == b"__rec=" or path.suffix == ".cali"
+    return path.suffix == ".cali" or start_of(path, 6) == b"__rec="
 
 
 def _read_cali(path: Path) -> _CaliperProfile:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import canonical
-from crossperf.errors import ProfileFileError, some_of
+from crossperf.errors import some_of
 from crossperf.importers import tabular
+from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.tabular import ProfileReading, UnusableRowError
 from crossperf.runs.rules import as_number, is_missing
@@ -76,31 +77,21 @@ class CrossModelingImporter:
 def _of_row(path: Path, number: int, row: Mapping[str, Any]) -> Measurement:
     absent = [name for name in _NEEDED if name not in row]
     if absent:
-        raise ProfileFileError(
-            f"{path}: found no column {', '.join(absent)}, expected a table of collect-dataset.py or "
+        raise unusable(
+            path,
+            f"found no column {', '.join(absent)}, expected a table of collect-dataset.py or "
             "combine-datasets.py. Import another table as format 'table', by a mapping file.",
-            path=str(path),
         )
     return _measurement(row, {"imported_row": number})
 
 
 def _looks_like_results(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8") as file:
-            start = file.read(4096)
-    except (OSError, UnicodeDecodeError):
-        return False
+    start = start_of(path, 4096).decode("utf-8", "replace")
     return start.lstrip().startswith("{") and all(f'"{name}"' in start for name in ("machine", "app", "args"))
 
 
 def _result(path: Path) -> Measurement:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ProfileFileError(
-            f"{path}: cannot be read ({reason}), expected the results of a run. Check the file.", path=str(path)
-        ) from error
+    text = text_of(path, "the results of a run")
     death = _death(path.with_name("std.err"))
     try:
         facts = json.loads(text)
@@ -109,14 +100,11 @@ def _result(path: Path) -> Measurement:
         facts = dict(re.findall(r'^\s*"(\w+)": "([^"]*)",?$', text, flags=re.MULTILINE))
         death = death or "the job ended before its results were complete"
     if not isinstance(facts, dict) or any(name not in facts for name in ("machine", "app", "args")):
-        raise ProfileFileError(
-            f"{path}: found no machine, app and args, expected the {RESULTS} of a run. Collect the run again.",
-            path=str(path),
-        )
+        raise unusable(path, f"found no machine, app and args, expected the {RESULTS} of a run. Collect the run again.")
     try:
         return _measurement(facts, {"status": death} if death else {})
     except UnusableRowError as error:
-        raise ProfileFileError(f"{path}: {error}", path=str(path)) from error
+        raise unusable(path, f"{error}") from error
 
 
 def _death(path: Path) -> str | None:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crossperf.errors import MissingDependencyError, ProfileFileError, SettingsError, did_you_mean, some_of
+from crossperf.errors import ProfileFileError, SettingsError, did_you_mean, some_of
 from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
+from crossperf.importers.files import unusable
 from crossperf.importers.formats import TABLE, Importer, importers
 from crossperf.importers.measurement import Measurement, to_run
 from crossperf.importers.tabular import ProfileReading, Rejected
@@ -51,11 +52,11 @@ def guess(path: Path, among: Mapping[str, Importer] | None = None) -> str:
             f"found no format that crossperf knows, expected one of {', '.join(importer.name for importer in known)}. "
             "Name the format to learn what is wrong; any CSV or JSONL is read as format 'table' by a mapping file."
         )
-    raise ProfileFileError(f"{path}: {problem}", path=str(path), formats=claims)
+    raise unusable(path, f"{problem}", formats=claims)
 
 
 def _absent(path: Path) -> ProfileFileError:
-    return ProfileFileError(f"{path}: found nothing there, expected a file or folder. Check the name.", path=str(path))
+    return unusable(path, "found nothing there, expected a file or folder. Check the name.")
 
 
 def import_runs(
@@ -101,14 +102,10 @@ def _check(format: str, mapping: str | Path | None, regions: Regions) -> None:  
     if regions not in ("whole", "leaf"):
         raise SettingsError(f"regions: found {regions!r}, expected whole or leaf.", argument="regions")
     if format == TABLE and mapping is None:
-        expected = "expected a mapping file that names the columns, since format 'table' needs a mapping file"
-        raise SettingsError(f"mapping: found nothing, {expected}.", argument="mapping")
+        raise SettingsError("mapping: found nothing, but format 'table' needs a mapping file.", argument="mapping")
     if format != TABLE and mapping is not None:
-        advice = "Leave it out, or choose format 'table'."
-        raise SettingsError(
-            f"mapping: found {str(mapping)!r}, expected none: it is for format 'table', not {format!r}. {advice}",
-            argument="mapping",
-        )
+        problem = f"mapping: found {str(mapping)!r}, expected none: it is for format 'table', not {format!r}."
+        raise SettingsError(problem, argument="mapping")
 
 
 @dataclass
@@ -153,8 +150,6 @@ class _Importing:
         try:
             name = guess(path, self.known) if self.format == AUTO else self.format
             reading = self.known[name].read(path)
-        except MissingDependencyError:
-            raise
         except ProfileFileError as error:
             self._reject(path, str(error))
             return
@@ -170,7 +165,7 @@ class _Importing:
         """Add the run of one measurement, and return the notes on it."""
         lacking = [name for name in _NAMES if not self._named(name, measurement)]
         row = measurement.facts.get("imported_row")
-        if lacking and row is not None and all(self._named_somewhere(name, reading) for name in lacking):
+        if lacking and row is not None and self._named_elsewhere(lacking, reading):
             reason = f"found no {' and no '.join(lacking)}, expected what a run is known by. Fill it in."
             self._reject(path, reason, row)
         elif lacking:
@@ -186,8 +181,8 @@ class _Importing:
     def _named(self, name: str, measurement: Measurement) -> bool:
         return name in self.names or measurement.facts.get(name) not in (None, "")
 
-    def _named_somewhere(self, name: str, reading: ProfileReading) -> bool:
-        return any(self._named(name, measurement) for measurement in reading.measurements)
+    def _named_elsewhere(self, names: Sequence[str], reading: ProfileReading) -> bool:
+        return all(any(self._named(name, other) for other in reading.measurements) for name in names)
 
     def result(self, paths: Sequence[str | Path]) -> Imported:
         """Return all that was imported; nothing at all, or runs without a name, is an error."""

@@ -33,8 +33,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from crossperf.catalog import COUNTERS
-from crossperf.errors import ProfileFileError, did_you_mean, some_of
+from crossperf.errors import did_you_mean, some_of
 from crossperf.importers import tabular
+from crossperf.importers.files import text_of, unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.tabular import JSON_LINES, ProfileReading, UnusableRowError
 from crossperf.records import COLUMNS
@@ -88,13 +89,9 @@ def load(path: Path) -> TableMap:
         for name in facts
         if name not in _KEYS
     ]
-    sections: dict[str, dict[str, Any]] = {}
-    for name in _SECTIONS:
-        section = facts.get(name, {})
-        if not isinstance(section, dict):
-            problems.append(f"found {section!r} under {name}, expected a table of names")
-            section = {}
-        sections[name] = section
+    wrong = {name: facts[name] for name in _SECTIONS if not isinstance(facts.get(name, {}), dict)}
+    problems += [f"found {section!r} under {name}, expected a table of names" for name, section in wrong.items()]
+    sections: dict[str, dict[str, Any]] = {name: {} if name in wrong else facts.get(name, {}) for name in _SECTIONS}
     for name in (*sections["columns"], *sections["constants"]):
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
@@ -122,29 +119,24 @@ def load(path: Path) -> TableMap:
     if not problems and not sources["events"] and not sources["counters"]:
         problems.append("found neither [events] nor [counters], expected at least one of them")
     if problems:
-        raise ProfileFileError(f"{path}: {'; '.join(problems)}. Correct the mapping file.", path=str(path))
+        raise unusable(path, f"{'; '.join(problems)}. Correct the mapping file.")
     return TableMap(
         sources["columns"], sections["constants"], sources["events"], sources["counters"], tuple(missing), tool
     )
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    text = text_of(path, "a mapping file")
     try:
-        text = path.read_text(encoding="utf-8")
         facts = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise ProfileFileError(
-            f"{path}: cannot be read ({error.strerror}), expected a mapping file. Check its name.", path=str(path)
-        ) from error
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise ProfileFileError(
-            f"{path}: found text that is not {kind} ({error}), expected a mapping file. Correct it.", path=str(path)
+        raise unusable(
+            path, f"found text that is not {kind} ({error}), expected a mapping file. Correct it."
         ) from error
     if not isinstance(facts, dict):
-        raise ProfileFileError(
-            f"{path}: found a {type(facts).__name__}, expected an object of sections. Correct the mapping file.",
-            path=str(path),
+        raise unusable(
+            path, f"found a {type(facts).__name__}, expected an object of sections. Correct the mapping file."
         )
     return facts
 
@@ -187,11 +179,8 @@ class TableImporter:
 def _check_header(path: Path, wanted: Sequence[str], row: Mapping[str, Any]) -> None:
     absent = [f"{name!r}{did_you_mean(name, row)}" for name in wanted if name not in row]
     if absent:
-        raise ProfileFileError(
-            f"{path}: found no column {some_of(absent)}, expected all that the mapping names. "
-            f"The table has {some_of(row, 12)}; correct the mapping.",
-            path=str(path),
-        )
+        advice = f"The table has {some_of(row, 12)}; correct the mapping."
+        raise unusable(path, f"found no column {some_of(absent)}, expected all that the mapping names. {advice}")
 
 
 def _measurement(table_map: TableMap, row: Mapping[str, Any], number: int) -> Measurement:

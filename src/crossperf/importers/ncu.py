@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.errors import MissingDependencyError, ProfileFileError, some_of
+from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 
 BLOCKS, THREADS, REGISTERS = "launch__grid_size", "launch__thread_count", "launch__registers_per_thread"
@@ -53,11 +54,7 @@ class NcuLaunch:
 
 def reads(path: Path) -> bool:
     """Return whether this is a report of ncu, or CSV that it wrote."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(1 << 16)
-    except OSError:
-        return False
+    head = start_of(path)
     return head.startswith(_REPORT_START) or header_at(head.decode("utf-8", "replace").splitlines()) is not None
 
 
@@ -65,23 +62,19 @@ def read(path: Path) -> list[Measurement]:
     """Return the sums over all launches of one file: one execution of a program."""
     every_launch = launches(path)
     if not every_launch:
-        raise ProfileFileError(
-            f"{path}: found no kernel launch, expected at least one. Profile a program that uses the GPU; "
+        raise unusable(
+            path,
+            "found no kernel launch, expected at least one. Profile a program that uses the GPU; "
             "a report that was cut short reads like this too.",
-            path=str(path),
         )
     return [total(every_launch)]
 
 
 def launches(path: Path) -> list[NcuLaunch]:
     """Return every kernel launch of a file, in its order."""
-    try:
-        with path.open("rb") as file:
-            is_report = file.read(len(_REPORT_START)) == _REPORT_START
-        text = "" if is_report else path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ProfileFileError(f"{path}: cannot be read ({error.strerror}). Check the path.", path=str(path)) from error
-    return list(_launches_of_report(path) if is_report else launches_of_text(text, str(path)))
+    if start_of(path).startswith(_REPORT_START):
+        return list(_launches_of_report(path))
+    return list(launches_of_text(text_of(path, "a table of ncu", errors="replace"), str(path)))
 
 
 def total(launches: Sequence[NcuLaunch], wanted: Iterable[str] = ()) -> Measurement:
@@ -160,17 +153,17 @@ def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
     start = header_at(lines)
     if start is None:
         problem = f" ncu says: {complaint(text)}." if complaint(text) else ""
-        raise ProfileFileError(
-            f'{path}: found no line that starts with "ID" and names "Kernel Name", expected a table of ncu.{problem} '
+        raise unusable(
+            path,
+            f'found no line that starts with "ID" and names "Kernel Name", expected a table of ncu.{problem} '
             "Make one with: ncu --csv --page raw --log-file FILE COMMAND",
-            path=path,
         )
     table = csv.reader(line for line in lines[start:] if not line.startswith("=="))
     try:
         header = next(table)
         rows = [row for row in table if row and (row[0].isdigit() or (not row[0] and len(row) == len(header)))]
     except csv.Error as error:
-        raise ProfileFileError(f"{path}: no proper CSV ({error}). Record it again.", path=path) from error
+        raise unusable(path, f"no proper CSV ({error}). Record it again.") from error
     numbers = _Numbers(cell for row in rows[:_ROWS_LOOKED_AT] for cell in row)
     if "Metric Name" in header:
         yield from _long(header, rows, numbers, path)
@@ -207,10 +200,7 @@ def _long(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str
 
 
 def _cut_short(path: str, row: list[str], cells: str, expected: str) -> ProfileFileError:
-    return ProfileFileError(
-        f"{path}: launch {row[0]} has {cells}, expected {expected}. The file was cut short; record it again.",
-        path=path,
-    )
+    return unusable(path, f"launch {row[0]} has {cells}, expected {expected}. The file was cut short; record it again.")
 
 
 def _launch(cells: Mapping[str, str], metrics: dict[str, float | None]) -> NcuLaunch:
@@ -291,9 +281,8 @@ def _launches_of_report(path: Path) -> Iterator[NcuLaunch]:
         ranges = [report.range_by_idx(i) for i in range(report.num_ranges())]
         actions = [part.action_by_idx(i) for part in ranges for i in range(part.num_actions())]
     except Exception as error:  # the package raises its own kinds, and RuntimeError
-        raise ProfileFileError(
-            f"{path}: ncu-report cannot read it ({error}). It may be cut short, or newer than the package.",
-            path=str(path),
+        raise unusable(
+            path, f"ncu-report cannot read it ({error}). It may be cut short, or newer than the package."
         ) from error
     for action in actions:
         by_name = {name: action.metric_by_name(name) for name in action.metric_names()}

@@ -16,6 +16,7 @@ from typing import Any
 
 from crossperf.catalog import canonical
 from crossperf.errors import ProfileFileError, some_of
+from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 
 #: The major version of PAPI up to which the layout of the files was looked at.
@@ -47,13 +48,10 @@ def read(path: Path) -> list[Measurement]:
     try:
         folders = _folders(path)
     except OSError as error:
-        raise ProfileFileError(f"{path}: cannot be read ({error.strerror}). Check the path.", path=str(path)) from error
+        raise unusable(path, f"cannot be read ({error.strerror}). Check the path.") from error
     if not folders:
-        raise ProfileFileError(
-            f"{path}: no file rank_*.json in it, expected what PAPI's high-level API writes. "
-            "Give the folder papi_hl_output of a run.",
-            path=str(path),
-        )
+        advice = "Give the folder papi_hl_output of a run."
+        raise unusable(path, f"no file rank_*.json in it, expected what PAPI's high-level API writes. {advice}")
     return [_measurement([_read_rank(file) for file in files]) for files in folders]
 
 
@@ -72,8 +70,7 @@ def _folders(path: Path) -> list[list[Path]]:
 
 
 def _looks_right(file: Path) -> bool:
-    with file.open("rb") as opened:
-        head = opened.read(2000).lstrip()
+    head = start_of(file, 2000).lstrip()
     return head.startswith(b"{") and (b'"papi_version"' in head or b'"cpu in mhz"' in head)
 
 
@@ -114,26 +111,18 @@ def _read_rank(file: Path) -> _Rank:
         version = None if isinstance(threads, list) else str(document["papi_version"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         version = document.get("papi_version", "unknown")
-        raise ProfileFileError(
-            f"{file}: this layout (PAPI version {version}) is not the one that PAPI 6.0 or 7 writes "
+        raise unusable(
+            file,
+            f"this layout (PAPI version {version}) is not the one that PAPI 6.0 or 7 writes "
             f"({type(error).__name__}: {error}). Name its PAPI version in a report to crossperf.",
-            path=str(file),
         ) from error
     if not regions:
-        raise ProfileFileError(
-            f"{file}: holds no regions. Put PAPI_hl_region_begin and PAPI_hl_region_end into the program.",
-            path=str(file),
-        )
+        raise unusable(file, "holds no regions. Put PAPI_hl_region_begin and PAPI_hl_region_end into the program.")
     return _Rank(file, version, document, instant, regions)
 
 
 def _json(file: Path) -> dict[str, Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ProfileFileError(f"{file}: cannot be read ({error.strerror}).", path=str(file)) from error
-    except UnicodeDecodeError as error:
-        raise _broken(file, "it is not text") from error
+    text = text_of(file, "what PAPI's high-level API writes")
     try:
         document = _parsed(text)
     except (ValueError, RecursionError) as error:
@@ -152,9 +141,8 @@ def _parsed(text: str) -> Any:
 
 
 def _broken(file: Path, why: str) -> ProfileFileError:
-    return ProfileFileError(
-        f"{file}: is not whole JSON ({why}). PAPI writes it when the program ends: run the program to its end again.",
-        path=str(file),
+    return unusable(
+        file, f"is not whole JSON ({why}). PAPI writes it when the program ends: run the program to its end again."
     )
 
 
@@ -236,20 +224,14 @@ def _doubts(ranks: Sequence[_Rank]) -> list[str]:
         doubts.append(f"written by PAPI {newer[0]}, newer than the versions this reader was tried with")
     if any(rank.flat for rank in ranks):
         doubts.append("PAPI 6.0 keeps no seconds, so that the run has no runtime")
-        crowded = any(len(names) > 1 for rank in ranks for names in _names_by_thread(rank).values())
-        if crowded:
+        threads = {(rank.file, region.thread) for rank in ranks for region in rank.regions}
+        names = {(rank.file, region.thread, region.name) for rank in ranks for region in rank.regions}
+        if len(names) > len(threads):
             doubts.append(
                 "PAPI 6.0 does not tell whether regions lie inside others; all were added up, and where they do, "
                 "events are counted twice: mark one region around the whole program"
             )
     return doubts
-
-
-def _names_by_thread(rank: _Rank) -> dict[str, set[str]]:
-    names: dict[str, set[str]] = {}
-    for region in rank.regions:
-        names.setdefault(region.thread, set()).add(region.name)
-    return names
 
 
 def _longest(ranks: Sequence[_Rank], name: str) -> float | None:

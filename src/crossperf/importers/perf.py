@@ -12,6 +12,7 @@ from typing import Any
 
 from crossperf.catalog import canonical
 from crossperf.errors import ProfileFileError
+from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 
 _NOT_COUNTED = ("<not counted>", "<not supported>")
@@ -30,12 +31,9 @@ class PerfEvent:
 
 def reads(path: Path) -> bool:
     """Tell whether a file looks like the CSV or JSON of ``perf stat``."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            head = [line for line in (next(lines, "") for _ in range(20)) if line.strip() and not line.startswith("#")]
-    except OSError:
-        return False
-    return any(_json_line(line) or _csv_line(line) for line in head[:3])
+    head = start_of(path).decode("utf-8", "replace").splitlines()[:20]
+    events = [line for line in head if line.strip() and not line.startswith("#")]
+    return any(_json_line(line) or _csv_line(line) for line in events[:3])
 
 
 def read(path: Path) -> list[Measurement]:
@@ -76,10 +74,7 @@ def totals(rows: Iterable[PerfEvent]) -> dict[str, float | None]:
 
 def events_in(path: Path) -> list[PerfEvent]:
     """Return the events of a ``perf stat`` file, JSON or CSV, in its order."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ProfileFileError(f"{path}: cannot be read ({error.strerror}).", path=path) from error
+    text = text_of(path, "the output of perf stat", errors="replace")
     rows: list[PerfEvent] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -94,7 +89,7 @@ def events_in(path: Path) -> list[PerfEvent]:
             )
         rows.append(row)
     if not rows:
-        raise ProfileFileError(f"{path}: found no event, expected the output of perf stat. Count again.", path=path)
+        raise unusable(path, "found no event, expected the output of perf stat. Count again.")
     return rows
 
 

@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.errors import ProfileFileError, some_of
+from crossperf.importers import tabular
+from crossperf.importers.files import unusable
 from crossperf.importers.measurement import Measurement
+from crossperf.runs.rules import as_number
 
 ROCPROF = "rocprof"
 #: Blocks of the hardware whose counters add up, and the few derived ones that do too.
@@ -59,14 +62,9 @@ class RocprofLaunch:
 
 def reads(path: Path) -> bool:
     """Return whether this is CSV with counters by rocprof, or a folder in which rocprofv3 left such files."""
-    try:
-        if path.is_dir():
-            return any(True for _ in path.rglob("*counter_collection.csv"))
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
-            header = next(csv.reader([file.readline(1 << 16)]), [])
-    except (OSError, csv.Error):
-        return False
-    return _is_header(header)
+    if path.is_dir():
+        return any(path.rglob("*counter_collection.csv"))
+    return _is_header(tabular.header(path))
 
 
 def read(path: Path) -> list[Measurement]:
@@ -77,20 +75,14 @@ def read(path: Path) -> list[Measurement]:
     """
     files = sorted(path.rglob("*counter_collection.csv")) if path.is_dir() else [path]
     if not files:
-        raise ProfileFileError(
-            f"{path}: no file *counter_collection.csv in it, expected what rocprofv3 writes. "
-            "Record with: rocprofv3 --pmc SQ_WAVES --output-format csv -d FOLDER -- COMMAND",
-            path=str(path),
-        )
+        advice = "Record with: rocprofv3 --pmc SQ_WAVES --output-format csv -d FOLDER -- COMMAND"
+        raise unusable(path, f"no file *counter_collection.csv in it, expected what rocprofv3 writes. {advice}")
     passes: dict[str, list[RocprofLaunch]] = defaultdict(list)
     for file in files:
         passes[next((part for part in file.parts[::-1] if part.startswith("pass_")), "")] += _launches(file)
     sums = total(list(passes.values()))
     if _NO_KERNEL in sums.notes:
-        raise ProfileFileError(
-            f"{path}: found no kernel launch, expected at least one. Profile a program that uses the GPU.",
-            path=str(path),
-        )
+        raise unusable(path, "found no kernel launch, expected at least one. Profile a program that uses the GPU.")
     return [sums]
 
 
@@ -160,13 +152,13 @@ def _launches(path: Path) -> list[RocprofLaunch]:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ProfileFileError(f"{path}: cannot be read ({reason}). Check the path.", path=str(path)) from error
+        raise unusable(path, f"cannot be read ({reason}). Check the path.") from error
     if not rows or not _is_header(rows[0]):
         start = ",".join(rows[0])[:60] if rows else "an empty file"
-        raise ProfileFileError(
-            f"{path}: found {start!r}, expected a header with the kernel's name, its grid and counters, or "
+        raise unusable(
+            path,
+            f"found {start!r}, expected a header with the kernel's name, its grid and counters, or "
             "Counter_Name and Counter_Value. Record with 'rocprof -i' or 'rocprofv3 --pmc ... --output-format csv'.",
-            path=str(path),
         )
     header, *rows = rows
     for number, row in enumerate(rows, start=2):
@@ -222,8 +214,5 @@ def _launch(row: list[str], places: dict[str, int]) -> RocprofLaunch:
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    value = as_number(text)
+    return value if value is not None and math.isfinite(value) else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crossperf.errors import ProfileFileError
+from crossperf.importers.files import unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.runs import jsonl
 from crossperf.runs.rules import Problem
@@ -62,7 +62,7 @@ def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement
         except UnusableRowError as error:
             reading.rejected.append(Rejected(str(path), str(error), number))
     if not reading.measurements and not reading.rejected:
-        raise ProfileFileError(f"{path}: found no row, expected one for each run.", path=str(path))
+        raise unusable(path, "found no row, expected one for each run.")
     return reading
 
 
@@ -72,9 +72,8 @@ def rows(path: Path) -> Iterator[NumberedRow]:
         yield from jsonl.objects(path) if path.suffix in JSON_LINES else _csv(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ProfileFileError(
-            f"{path}: cannot be read ({reason}), expected a table as CSV or JSONL in UTF-8. Check the file.",
-            path=str(path),
+        raise unusable(
+            path, f"cannot be read ({reason}), expected a table as CSV or JSONL in UTF-8. Check the file."
         ) from error
 
 
@@ -92,14 +91,10 @@ def _csv(path: Path) -> Iterator[NumberedRow]:
         lines = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
         names = next(lines, None)
         if not names:
-            raise ProfileFileError(
-                f"{path}: found an empty file, expected a row of column names first.", path=str(path)
-            )
+            raise unusable(path, "found an empty file, expected a row of column names first.")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ProfileFileError(
-                f"{path}: found the column {twice[0]!r} twice, expected each once. Rename one of them.", path=str(path)
-            )
+            raise unusable(path, f"found the column {twice[0]!r} twice, expected each once. Rename one of them.")
         for number, line in enumerate(filter(None, lines), start=1):
             if len(line) == len(names):
                 yield number, dict(zip(names, line, strict=True))

@@ -9,22 +9,7 @@ from crossperf.platforms.machine import facts_of_this_machine
 from crossperf.platforms.registry import Platform, add, find, matching, name_for, platform_of, read, set_fact, user_file
 
 __all__ = [
-    "CacheGeometry",
-    "CpuCache",
-    "FactDifference",
-    "Gpu",
-    "MachineFacts",
-    "Platform",
-    "add",
-    "cache_geometry",
-    "compare",
-    "describe",
-    "facts_of_this_machine",
-    "find",
-    "matching",
-    "name_for",
-    "platform_of",
-    "read",
-    "set_fact",
+    "CacheGeometry", "CpuCache", "FactDifference", "Gpu", "MachineFacts", "Platform", "add", "cache_geometry",
+    "compare", "describe", "facts_of_this_machine", "find", "matching", "name_for", "platform_of", "read", "set_fact",
     "user_file",
-]
+]  # fmt: skip

@@ -32,11 +32,6 @@ class FactDifference:
         """Both values with their unit, ``-`` where a fact is not known."""
         return in_words(self.fact, self.a), in_words(self.fact, self.b)
 
-    @property
-    def differs(self) -> bool:
-        """Whether the two platforms differ in this fact."""
-        return bool(self.a != self.b)
-
 
 def compare(a: Platform, b: Platform) -> list[FactDifference]:
     """Return the facts of two platforms row by row, those first that the first one has."""

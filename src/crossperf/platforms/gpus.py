@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from crossperf.platforms.facts import Gpu
+from crossperf.platforms.tree import Tree
 
 _PATIENCE_S = 20.0
 _NVIDIA_FIELDS = ("name", "memory.total", "compute_cap", "clocks.max.sm", "driver_version")
 
 
-def gpus_of(root: Path, ask_programs: bool) -> tuple[Gpu, ...]:
+def gpus_of(tree: Tree, ask_programs: bool) -> tuple[Gpu, ...]:
     """Return the GPUs of a machine, none without any.
 
-    Parameters
-    ----------
-    ask_programs
-        Run ``nvidia-smi`` and ``rocm-smi`` where they are; without them the drivers tell less.
+    With `ask_programs`, ``nvidia-smi`` and ``rocm-smi`` are run where they are; the files of the drivers hold less.
     """
     nvidia = _ask_nvidia() if ask_programs else []
     amd = _ask_amd() if ask_programs else []
-    return (*(nvidia or _nvidia_driver(root)), *(amd or _amd_driver(root)))
+    return (*(nvidia or _nvidia_driver(tree)), *(amd or _amd_driver(tree)))
 
 
 def _output(command: Sequence[str]) -> str | None:
@@ -74,13 +70,10 @@ def nvidia_gpus(text: str, fields: Sequence[str] = _NVIDIA_FIELDS) -> list[Gpu]:
     return gpus
 
 
-def _nvidia_driver(root: Path) -> list[Gpu]:
-    gpus = []
-    for file in sorted(root.glob("proc/driver/nvidia/gpus/*/information")):
-        model = re.search(r"^Model:\s*(.+)$", _text(file), re.MULTILINE)
-        if model:
-            gpus.append(Gpu("NVIDIA", model[1].strip()))
-    return gpus
+def _nvidia_driver(tree: Tree) -> list[Gpu]:
+    files = sorted(tree.root.glob("proc/driver/nvidia/gpus/*/information"))
+    models = [tree.match(r"^Model:\s*(.+)$", str(file)) for file in files]
+    return [Gpu("NVIDIA", model.strip()) for model in models if model]
 
 
 def _ask_amd() -> list[Gpu]:
@@ -106,21 +99,14 @@ def amd_gpus(text: str) -> list[Gpu]:
     return gpus
 
 
-def _amd_driver(root: Path) -> list[Gpu]:
+def _amd_driver(tree: Tree) -> list[Gpu]:
     gpus = []
-    for folder in sorted(root.glob("sys/class/drm/card*/device")):
-        memory = _number(_text(folder / "mem_info_vram_total"))
-        if _text(folder / "vendor").strip() == "0x1002" and memory:
-            model = _text(folder / "product_name").strip() or f"device {_text(folder / 'device').strip()}"
-            gpus.append(Gpu("AMD", model, int(memory)))
+    for folder in sorted(tree.root.glob("sys/class/drm/card*/device")):
+        memory = tree.number(f"{folder}/mem_info_vram_total")
+        if tree.text(f"{folder}/vendor") == "0x1002" and memory:
+            model = tree.text(f"{folder}/product_name") or f"device {tree.text(f'{folder}/device')}"
+            gpus.append(Gpu("AMD", model, memory))
     return gpus
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _number(text: Any) -> float | None:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,10 @@ class Platform:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Platform:
         """Return the platform that `to_json` wrote."""
-        facts = MachineFacts.from_json(entry.get("facts") or {})
-        return cls(entry["name"], entry.get("platform_class", "cpu"), facts)
+        name, platform_class = entry["name"], entry.get("platform_class", "cpu")
+        if not all(isinstance(text, str) and text.strip() for text in (name, platform_class)):
+            raise TypeError(f"found {name!r} of class {platform_class!r}, expected two texts")
+        return cls(name, platform_class, MachineFacts.from_json(entry.get("facts") or {}))
 
 
 def read(path: str | Path) -> list[Platform]:
@@ -53,10 +55,17 @@ def read(path: str | Path) -> list[Platform]:
     entries = document.get("platforms")
     if not isinstance(entries, list):
         raise PlatformError(f"{path}: has no list 'platforms'. {_CURE}", path=str(path))
-    problems = list(_problems(entries))
+    platforms, problems = [], []
+    for number, entry in enumerate(entries, start=1):
+        try:
+            platforms.append(Platform.from_json(entry))
+        except (TypeError, ValueError, KeyError, AttributeError) as problem:
+            problems.append(f"platform {number} is not as expected ({problem})")
+    names = [platform.name for platform in platforms]
+    problems += [f"the name {name!r} stands twice" for name in dict.fromkeys(names) if names.count(name) > 1]
     if problems:
         raise PlatformError(f"{path}: {'; '.join(problems)}. {_CURE}", path=str(path), problems=problems)
-    return [Platform.from_json(entry) for entry in entries]
+    return platforms
 
 
 _CURE = "Correct the file, or move it away and add the platforms again with 'crossperf platforms add'."
@@ -87,31 +96,6 @@ def _document(path: Path) -> dict[str, Any] | None:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number of JSON")
-
-
-def _problems(entries: Sequence[Any]) -> Iterable[str]:
-    seen: set[str] = set()
-    for number, entry in enumerate(entries, start=1):
-        if not isinstance(entry, dict):
-            yield f"platform {number} is {entry!r}, expected an object"
-            continue
-        name, kind = entry.get("name"), entry.get("platform_class", "cpu")
-        if not isinstance(name, str) or not name.strip():
-            yield f"platform {number} has the name {name!r}, expected a text"
-        elif name in seen:
-            yield f"the name {name!r} stands twice"
-        else:
-            seen.add(name)
-        if not isinstance(kind, str):
-            yield f"platform {number} has the class {kind!r}, expected a text"
-        facts = entry.get("facts", {})
-        if not isinstance(facts, dict):
-            yield f"platform {number} has facts that are no object"
-        else:
-            try:
-                MachineFacts.from_json(facts)
-            except (TypeError, ValueError, KeyError) as problem:
-                yield f"platform {number} has a fact of the wrong kind ({problem})"
 
 
 def add(path: str | Path, platform: Platform, overwrite: bool = False) -> list[Platform]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crossperf.errors import ProfileFileError
+from crossperf.importers.files import unusable
 from crossperf.importers.hpctoolkit import v3, v4
 from crossperf.importers.measurement import Measurement
 
@@ -33,20 +33,16 @@ def read(path: Path) -> list[Measurement]:
             return [v3.read(folder)]
         raw = folder.is_dir() and any(folder.glob("*.hpcrun"))
     except OSError as error:
-        raise ProfileFileError(
-            f"{path}: cannot be read ({error.strerror}), expected an HPCToolkit database. Check its permissions.",
-            path=str(path),
+        raise unusable(
+            path, f"cannot be read ({error.strerror}), expected an HPCToolkit database. Check its permissions."
         ) from error
     if raw:
-        raise ProfileFileError(
-            f"{path}: found the raw measurements of hpcrun, expected a database. "
-            f"Make one with 'hpcprof -o DATABASE {path}' and import that.",
-            path=str(path),
-        )
-    raise ProfileFileError(
-        f"{path}: found no HPCToolkit database, expected a folder with meta.db, profile.db and cct.db (version 4) or "
+        advice = f"Make one with 'hpcprof -o DATABASE {path}' and import that."
+        raise unusable(path, f"found the raw measurements of hpcrun, expected a database. {advice}")
+    raise unusable(
+        path,
+        "found no HPCToolkit database, expected a folder with meta.db, profile.db and cct.db (version 4) or "
         "with experiment.xml (version 3). Name the folder that hpcprof wrote.",
-        path=str(path),
     )
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from crossperf.errors import ProfileFileError, some_of
+from crossperf.errors import some_of
+from crossperf.importers.files import unusable
 from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
 from crossperf.importers.measurement import Measurement
 
@@ -44,10 +45,9 @@ def read(folder: Path) -> Measurement:
     experiment = _Experiment(folder / EXPERIMENT)
     files = sorted(folder.glob("*.metric-db"))
     if experiment.columns and not files:
-        raise ProfileFileError(
-            f"{folder}: found no *.metric-db file, expected one for each thread, since {EXPERIMENT} refers to them. "
-            f"{_AGAIN}",
-            path=str(folder),
+        raise unusable(
+            folder,
+            f"found no *.metric-db file, expected one for each thread, since {EXPERIMENT} refers to them. {_AGAIN}",
         )
     notes = []
     if experiment.columns:
@@ -107,9 +107,8 @@ class _Experiment:
             self._fail(f"XML that breaks off or is damaged ({error})", error)
 
     def _fail(self, problem: str, cause: Exception | None = None) -> NoReturn:
-        raise ProfileFileError(
-            f"{self.path}: found {problem}, expected the whole call tree of an HPCToolkit 3 database. {_AGAIN}",
-            path=str(self.path),
+        raise unusable(
+            self.path, f"found {problem}, expected the whole call tree of an HPCToolkit 3 database. {_AGAIN}"
         ) from cause
 
     def _entity(self, name: str, *_: object) -> None:
@@ -136,10 +135,10 @@ class _Experiment:
     def _check_version(self, version: str) -> None:
         self.version = version
         if version not in _VERSIONS:
-            raise ProfileFileError(
-                f"{self.path}: found version {version!r} of the format, expected {' or '.join(_VERSIONS)}. "
+            raise unusable(
+                self.path,
+                f"found version {version!r} of the format, expected {' or '.join(_VERSIONS)}. "
                 "crossperf does not know that version; make the database with a released HPCToolkit.",
-                path=str(self.path),
                 version=version,
             )
 
@@ -186,10 +185,10 @@ def _thread(path: Path, experiment: _Experiment) -> Thread:
         _fail_db(path, "a file that does not start with HPCPROF-metricdb")
     version, order = header[len(_MAGIC) : -1], header[-1:]
     if version != _DB_VERSION or order not in (b"b", b"l"):
-        raise ProfileFileError(
-            f"{path}: found version {(version + order).decode('ascii', 'replace')!r} of the format, expected '00.10b'. "
+        raise unusable(
+            path,
+            f"found version {(version + order).decode('ascii', 'replace')!r} of the format, expected '00.10b'. "
             "crossperf does not know that version; make the database with a released HPCToolkit 3.",
-            path=str(path),
         )
     if size < 32:
         _fail_db(path, f"a file of {size} bytes, cut short in its header")
@@ -210,9 +209,8 @@ def _thread(path: Path, experiment: _Experiment) -> Thread:
 
 
 def _fail_db(path: Path, problem: str) -> NoReturn:
-    raise ProfileFileError(
-        f"{path}: found {problem}, expected the whole metrics of one thread of an HPCToolkit 3 database. {_AGAIN}",
-        path=str(path),
+    raise unusable(
+        path, f"found {problem}, expected the whole metrics of one thread of an HPCToolkit 3 database. {_AGAIN}"
     )
 
 
@@ -224,8 +222,8 @@ def _compare(folder: Path, stored: dict[str, float], sums: dict[str, float], fil
         if name in sums and not math.isclose(value, sums[name], rel_tol=_ROUNDING, abs_tol=1e-9)
     ]
     if wrong:
-        raise ProfileFileError(
-            f"{folder}: found {files} *.metric-db files whose sums differ from {EXPERIMENT} ({some_of(wrong, 3)}), "
+        raise unusable(
+            folder,
+            f"found {files} *.metric-db files whose sums differ from {EXPERIMENT} ({some_of(wrong, 3)}), "
             f"expected the file of every thread. {_AGAIN}",
-            path=str(folder),
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from crossperf.errors import ProfileFileError
+from crossperf.importers.files import unusable
 from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
 from crossperf.importers.measurement import Measurement
 
@@ -47,10 +47,10 @@ def read(folder: Path) -> Measurement:
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         present = [name for name in FILES if name not in missing]
-        raise ProfileFileError(
-            f"{folder}: found {' and '.join(present)} without {' and '.join(missing)}, expected all files of an "
+        raise unusable(
+            folder,
+            f"found {' and '.join(present)} without {' and '.join(missing)}, expected all files of an "
             f"HPCToolkit 4 database. {_AGAIN}",
-            path=str(folder),
         )
     with _File(folder / "meta.db") as meta, _File(folder / "profile.db") as profile, _File(folder / "cct.db") as tree:
         names = _MetaMetrics(meta)
@@ -98,10 +98,10 @@ class _File:
         if magic != _MAGIC:
             self.fail("a file that does not start with HPCTOOLKIT")
         if major != _MAJOR:
-            raise ProfileFileError(
-                f"{self.path}: found version {major}.{minor} of the format, expected {_MAJOR}.{_MINOR}. "
+            raise unusable(
+                self.path,
+                f"found version {major}.{minor} of the format, expected {_MAJOR}.{_MINOR}. "
                 "crossperf does not know that version; make the database with an HPCToolkit of 2023 to 2025.",
-                path=str(self.path),
                 version=f"{major}.{minor}",
             )
         if letters != kind:
@@ -115,10 +115,7 @@ class _File:
         return int(minor)
 
     def fail(self, problem: str) -> NoReturn:
-        raise ProfileFileError(
-            f"{self.path}: found {problem}, expected a whole file of an HPCToolkit 4 database. {_AGAIN}",
-            path=str(self.path),
-        )
+        raise unusable(self.path, f"found {problem}, expected a whole file of an HPCToolkit 4 database. {_AGAIN}")
 
     def _bytes(self, offset: int, size: int) -> bytes:
         if offset < 0 or offset + size > self.size:

@@ -1,0 +1,31 @@
+"""Files of profilers: a look at how one starts, its whole text, and the error where it cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from crossperf.errors import ProfileFileError
+
+
+def unusable(path: Path | str, problem: str, **facts: Any) -> ProfileFileError:
+    """Return the error of a file: its path, then what was found, what was expected and what to do."""
+    return ProfileFileError(f"{path}: {problem}", path=str(path), **facts)
+
+
+def start_of(path: Path, n_bytes: int = 1 << 16) -> bytes:
+    """Return the first bytes of a file; none of what is no file or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(n_bytes)
+    except OSError:
+        return b""
+
+
+def text_of(path: Path, expected: str, errors: str = "strict") -> str:
+    """Return the text of a file, or raise that it is not what was expected."""
+    try:
+        return path.read_text(encoding="utf-8", errors=errors)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise unusable(path, f"cannot be read ({reason}), expected {expected}. Check the file.") from error
