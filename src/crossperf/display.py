@@ -87,6 +87,11 @@ def numbers(*names: str) -> tuple[ColumnView, ...]:
 def to_html(table: TableView, identity: str = "") -> str:
     """Return a table as HTML: escaped, with captions and headings that a screen reader finds.
 
+    Parameters
+    ----------
+    identity
+        The id of the caption on the report's page, whose style hides the words meant for screen readers alone.
+
     >>> print(to_html(TableView("Scores", words("model"), (("<b>",),))))
     <table class="sortable">
     <caption>Scores</caption>
@@ -105,17 +110,18 @@ def to_html(table: TableView, identity: str = "") -> str:
     for tag, kind in (("tbody", False), ("tfoot", True)):
         rows = [row for row, reference in table.all_rows if reference is kind]
         if rows or not kind:
-            lines += [f"<{tag}>", *(f"<tr>{_html_row(row, table.columns)}</tr>" for row in rows), f"</{tag}>"]
+            cells = (_html_row(row, table.columns, " (best)" if identity else "") for row in rows)
+            lines += [f"<{tag}>", *(f"<tr>{row}</tr>" for row in cells), f"</{tag}>"]
     return "\n".join([*lines, "</table>"])
 
 
-def _html_row(row: Sequence[CellView], columns: Sequence[ColumnView]) -> str:
+def _html_row(row: Sequence[CellView], columns: Sequence[ColumnView], best: str) -> str:
     cells = []
     for place, (cell, column) in enumerate(zip(row, columns, strict=True)):
         tag, scope = ("td", "") if place else ("th", ' scope="row"')
         value = _attribute("data-value", str(cell.value)) if column.number and cell.value is not None else ""
         text = f"<b>{escape(cell.text)}</b>" if cell.best or cell.bold else escape(cell.text)
-        mark = '<span class="unseen"> (best)</span>' if cell.best else ""
+        mark = f'<span class="unseen">{best}</span>' if cell.best and best else ""
         cells.append(f"<{tag}{scope}{_class(column, cell)}{value}>{text}{mark}</{tag}>")
     return "".join(cells)
 

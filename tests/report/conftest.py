@@ -64,6 +64,6 @@ def pages(
 ) -> dict[str, Path]:
     """The pages by name, as files."""
     folder = tmp_path_factory.mktemp("pages")
-    for name, one in {"ordinary": ordinary, "wide": wide, "least": least}.items():
-        (folder / f"{name}.html").write_text(report.render(one), encoding="utf-8")
+    for name, evaluation in {"ordinary": ordinary, "wide": wide, "least": least}.items():
+        (folder / f"{name}.html").write_text(report.render(evaluation), encoding="utf-8")
     return {path.stem: path for path in folder.iterdir()}

@@ -75,8 +75,8 @@ class Opened:
         """Bring a place of a drawing to the middle of the window; return where the drawing lies then."""
         drawing = self.page.locator(f"#{name}-drawing")
         drawing.evaluate(
-            """(one, y) => new Promise((done) => {
-                const box = one.getBoundingClientRect();
+            """(element, y) => new Promise((done) => {
+                const box = element.getBoundingClientRect();
                 scrollTo({ top: scrollY + box.top + y * box.height - innerHeight / 2, behavior: "instant" });
                 requestAnimationFrame(() => requestAnimationFrame(done));
             })""",
@@ -87,7 +87,7 @@ class Opened:
         return dict(box)
 
     def colour(self, selector: str, property_: str = "color") -> tuple[float, ...]:
-        text = self.page.eval_on_selector(selector, f"one => getComputedStyle(one)['{property_}']")
+        text = self.page.eval_on_selector(selector, f"element => getComputedStyle(element)['{property_}']")
         return tuple(float(number) for number in re.findall(r"[\d.]+", text)[:3])
 
     def contrast(self, selector: str, property_: str = "color") -> float:
@@ -235,12 +235,14 @@ def test_a_touch_tells_what_a_mark_is(browser: Browser, pages: dict[str, Path]) 
 
 def test_choosing_an_application_moves_the_marks_of_figure_3(ordinary_page: Opened) -> None:
     page, before = ordinary_page.page, ordinary_page.data
-    names = [one["name"] for one in before["chooser"]["apps"]]
+    names = [app["name"] for app in before["chooser"]["apps"]]
     first = before["chooser"]["chosen"]
     other = (first + 1) % len(names)
 
     def shown() -> tuple[Any, ...]:
-        x = page.eval_on_selector_all("#vector [id^=vector-dot] use", "all => all.map(one => +one.getAttribute('x'))")
+        x = page.eval_on_selector_all(
+            "#vector [id^=vector-dot] use", "all => all.map(element => +element.getAttribute('x'))"
+        )
         return x, page.locator("#vector-question").inner_text(), page.locator("#vector-caption").inner_text()
 
     drawn = shown()
@@ -252,7 +254,7 @@ def test_choosing_an_application_moves_the_marks_of_figure_3(ordinary_page: Open
     assert names[other] in moved[1]
     assert moved[2].startswith(names[other])
     low, _, high, words = before["chooser"]["apps"][other]["marks"][0][0]
-    view = page.eval_on_selector("#vector svg", "one => one.viewBox.baseVal.width")
+    view = page.eval_on_selector("#vector svg", "element => element.viewBox.baseVal.width")
     dot = page.locator("#vector-dot-0-0").bounding_box()
     box = ordinary_page.scroll_to("vector", 0.05)
     dot = page.locator("#vector-dot-0-0").bounding_box()
@@ -260,7 +262,7 @@ def test_choosing_an_application_moves_the_marks_of_figure_3(ordinary_page: Open
     page.mouse.move(box["x"] + (low + high) / 2 / view * box["width"], dot["y"] + dot["height"] / 2)
     assert page.locator("#tooltip").text_content() == f"{before['chooser']['platforms'][0]}, measured: {words}"
     page.locator("#app").select_option(label=names[first])
-    # Back at the first choice the script says what matplotlib drew; it rounds to a tenth of a point.
+    # Back at the first choice the script shows what matplotlib drew; it rounds to a tenth of a point.
     assert shown()[0] == pytest.approx(drawn[0], abs=0.06)
     assert shown()[1:] == drawn[1:]
 
@@ -308,7 +310,7 @@ def test_gaps_stay_last_whichever_way_a_column_is_sorted(ordinary_page: Opened) 
     # The gap is put into the open page: no toy table leaves a figure undefined for some models only.
     page.eval_on_selector(
         "div[aria-labelledby='scores'] tbody tr td",
-        "one => { one.removeAttribute('data-value'); one.textContent = '–' }",
+        "element => { element.removeAttribute('data-value'); element.textContent = '–' }",
     )
     button = page.locator("div[aria-labelledby='scores'] thead th button").nth(1)
     for _ in range(2):
@@ -354,11 +356,11 @@ def test_paper_is_white_and_hides_nothing(browser: Browser, pages: dict[str, Pat
     assert not page.locator("nav").is_visible()
     assert not page.locator("#theme").is_visible()
     tall = page.locator(".scroll.tall").first
-    assert tall.evaluate("one => one.scrollHeight <= one.clientHeight + 1")
+    assert tall.evaluate("element => element.scrollHeight <= element.clientHeight + 1")
     assert page.locator("#missing-table").is_visible()
-    assert page.eval_on_selector("#order", "one => getComputedStyle(one).breakInside") == "avoid"
+    assert page.eval_on_selector("#order", "element => getComputedStyle(element).breakInside") == "avoid"
     # Chromium leaves buttons out of a table's head where it is repeated on the next page.
-    assert page.eval_on_selector("thead button", "one => getComputedStyle(one).display") == "contents"
+    assert page.eval_on_selector("thead button", "element => getComputedStyle(element).display") == "contents"
     assert page.pdf(format="A4")[:5] == b"%PDF-"
     opened.context.close()
 
@@ -387,7 +389,7 @@ def test_a_phone_and_a_projector_need_no_sideways_scrolling(
 
 
 def test_headings_are_in_order_and_figures_are_named(each: Opened) -> None:
-    levels = each.page.eval_on_selector_all("h1, h2, h3", "all => all.map(one => +one.tagName[1])")
+    levels = each.page.eval_on_selector_all("h1, h2, h3", "all => all.map(element => +element.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -396,12 +398,12 @@ def test_headings_are_in_order_and_figures_are_named(each: Opened) -> None:
         for attribute in ("aria-labelledby", "aria-describedby"):
             named = images.nth(number).get_attribute(attribute)
             assert each.page.locator(f"[id='{named}']").count() == 1
-    ids = each.page.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
+    ids = each.page.eval_on_selector_all("[id]", "all => all.map(element => element.id)")
     assert len(ids) == len(set(ids))
 
 
 def test_everything_that_acts_can_be_reached_with_tab(each: Opened) -> None:
     out_of_reach = each.page.eval_on_selector_all(
-        "a, button, select, summary, .scroll, .drawing", "all => all.filter(one => one.tabIndex < 0).length"
+        "a, button, select, summary, .scroll, .drawing", "all => all.filter(element => element.tabIndex < 0).length"
     )
     assert out_of_reach == 0

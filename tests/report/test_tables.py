@@ -13,7 +13,7 @@ from crossperf.evaluation import metrics
 from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
-from crossperf.evaluation.scores import ModelScores, Scoreboard
+from crossperf.evaluation.scores import ModelScores, Scoreboard, heading
 from crossperf.report import sentences, tables
 from tests.report.conftest import HOSTILE
 
@@ -93,11 +93,11 @@ def test_the_best_of_each_column_is_marked_and_a_gap_is_not(ordinary: Evaluation
     ridge = replace(ordinary.scores["ridge"], order_auc=None)
     board = Scoreboard({**ordinary.scores.models, "ridge": ModelScores(ridge)}, ordinary.scores.noise_ceiling)
     table = tables.scores(replace(ordinary, scores=board))
-    for heading in (column.name for column in table.columns if column.name[-1] in "↑↓"):
-        cells = column(table, heading)
+    for name in (column.name for column in table.columns if column.name[-1] in "↑↓"):
+        cells = column(table, name)
         values = [cell.value for cell in cells if cell.value is not None]
-        assert {cell.value for cell in cells if cell.best} == {max(values) if "↑" in heading else min(values)}
-    gap = column(table, "order auc ↑")[list(board).index("ridge")]
+        assert {cell.value for cell in cells if cell.best} == {max(values) if "↑" in name else min(values)}
+    gap = column(table, heading("order_auc"))[list(board).index("ridge")]
     assert (gap.text, gap.value, gap.best) == ("–", None, False)
 
 
@@ -105,9 +105,9 @@ def test_the_noise_ceiling_and_constant_answers_stand_beside(ordinary: Evaluatio
     table = tables.scores(ordinary)
     ceiling, always = (row for row, reference in table.all_rows if reference)
     names = [column.name for column in table.columns]
-    assert ceiling[names.index("typical factor ↓")].value == ordinary.scores.noise_ceiling.typical_factor
-    assert always[names.index("top1 ↑")].value == ordinary.constant.fastest_share
-    assert always[names.index("same order ↑")].value == ordinary.constant.order_share
+    assert ceiling[names.index(heading("typical_factor"))].value == ordinary.scores.noise_ceiling.typical_factor
+    assert always[names.index(heading("top1"))].value == ordinary.constant.fastest_share
+    assert always[names.index(heading("same_order"))].value == ordinary.constant.order_share
 
 
 def test_failed_runs_and_platforms_not_chosen_are_named(ordinary: Evaluation) -> None:

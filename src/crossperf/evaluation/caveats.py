@@ -1,4 +1,4 @@
-"""What makes scores say less than they seem to, each with what to do about it."""
+"""What makes scores mean less than they seem to, each with what to do about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crossperf.dataset.pairing import Dataset
 from crossperf.errors import some_of
 from crossperf.evaluation.result import Evaluation
 
-#: Below this many applications, folds by application say little.
+#: Below this many applications, folds by application mean little.
 _FEW_APPS = 10
 _DOMINANT_ORDER = 0.5
 

@@ -1,4 +1,4 @@
-"""A model's latent space on a plane: where each run lies, and which counters it lies there for."""
+"""A model's latent space on its two principal components, and the counters that correlate with them."""
 
 # N cells, K latent units, C counters
 
@@ -39,7 +39,7 @@ class Driver:
 
 @dataclass(frozen=True, eq=False)
 class LatentMap:
-    """Cells on the two directions in which a latent space varies most.
+    """Cells on the first two principal components of a latent space.
 
     ``explained`` is the share of the latent variance along each; ``unseen_n`` marks the held-out cells, and
     ``fastest_w`` is the platform that runs each workload fastest.
@@ -108,7 +108,7 @@ class LatentMap:
 
 
 def _plane(latent_nk: Floats) -> tuple[Floats, tuple[float, float]]:
-    """Return the cells along the two principal directions, and each one's share of the variance.
+    """Return the cells on the first two principal components, and the share of the variance of each.
 
     >>> _plane(np.array([[0.0, 0.0, 5.0], [2.0, 0.0, 5.0], [4.0, 0.0, 5.0]]))[1]
     (1.0, 0.0)

@@ -141,7 +141,7 @@ class Scoreboard:
             return (name, *cells, display.number(scores.fit_s, 2), display.number(scores.predict_s, 3))
 
         headings = [ColumnView(heading(metric), METRICS[metric]) for metric in metrics]
-        seconds = (ColumnView("fit, s", "seconds to fit one fold"), ColumnView("predict, s", "seconds to predict one"))
+        seconds = (ColumnView("fit (s)", "seconds to fit one fold"), ColumnView("predict (s)", "to predict one fold"))
         return TableView(
             "Scores of the models on what was held out",
             (*display.words("model"), *headings, *seconds),
@@ -157,9 +157,9 @@ class Scoreboard:
 
 
 def heading(metric: str) -> str:
-    """Return a metric's name as a heading, with the direction that is better.
+    r"""Return a metric's name as a heading, with the direction that is better.
 
     >>> heading("same_order")
-    'same order ↑'
+    'same order\xa0↑'
     """
-    return f"{metric.replace('_', ' ')} {'↓' if metric in LOWER_IS_BETTER else '↑'}"
+    return f"{metric.replace('_', ' ')}\N{NO-BREAK SPACE}{'↓' if metric in LOWER_IS_BETTER else '↑'}"

@@ -40,7 +40,7 @@ _INKS = {colours.INK: "var(--ink)", colours.FAINT: "var(--quiet)"}
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure on the page; without a drawing the caption says why there is none."""
+    """A figure on the page; without a drawing the caption tells why."""
 
     title: str
     caption: str

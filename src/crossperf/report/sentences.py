@@ -53,7 +53,7 @@ def headline(result: Evaluation) -> str:
 
 
 def times_in_ten(share: float) -> str:
-    """Return a share as a person would say it, finer where tenths would hide what matters.
+    """Return a share in everyday words, finer where tenths would hide what matters.
 
     >>> times_in_ten(0.9), times_in_ten(0.713), times_in_ten(0.97), times_in_ten(1.0), times_in_ten(0.05)
     ('9 times in 10', '7 times in 10', '97 times in 100', 'every time', '5 times in 100')

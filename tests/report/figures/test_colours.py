@@ -50,9 +50,9 @@ def lab(linear_rgb: np.ndarray) -> np.ndarray:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """WCAG's contrast ratio."""
-    darker, lighter = sorted(float(XYZ[1] @ linear(colour)) + 0.05 for colour in (one, other))
+    darker, lighter = sorted(float(XYZ[1] @ linear(colour)) + 0.05 for colour in (first, second))
     return lighter / darker
 
 
@@ -103,10 +103,10 @@ def test_a_heat_map_darkens_all_the_way_and_its_numbers_read() -> None:
 def test_24_platforms_have_looks_of_their_own_and_neighbours_differ_in_colour() -> None:
     looks = list(looks_of([f"p{i}" for i in range(24)]).values())
     assert len(set(looks)) == 24
-    assert all(one.colour != other.colour for one, other in pairwise(looks))
+    assert all(look.colour != next_.colour for look, next_ in pairwise(looks))
 
 
-def test_models_are_told_apart_by_dash_and_by_shape() -> None:
+def test_models_differ_by_dash_and_by_shape() -> None:
     lines = list(lines_of([f"m{i}" for i in range(9)]).values())
     assert len({line.dashes for line in lines}) == len({line.shape for line in lines}) == 9
     assert lines[0].dashes == () and lines[0].width > max(line.width for line in lines[1:])

@@ -104,8 +104,8 @@ def test_drawing_brings_no_pyplot() -> None:
         "FIGURES['order'](by_chance(['a'], ['p', 'q'])).as_bytes('png'); print('matplotlib.pyplot' in sys.modules)"
     )
     root = Path(__file__).parents[3]
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root).stdout
-    assert told == "False\n"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root).stdout
+    assert printed == "False\n"
 
 
 def test_bars_are_marked_by_the_rectangle_they_fill() -> None:

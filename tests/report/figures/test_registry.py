@@ -35,8 +35,8 @@ def test_every_title_asks_a_question_and_four_figures_are_the_papers() -> None:
 
 def test_the_names_are_known_without_matplotlib() -> None:
     code = "import sys; from crossperf.report.figures import FIGURES; print(len(FIGURES), 'matplotlib' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told == f"{len(FIGURES)} False\n"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed == f"{len(FIGURES)} False\n"
 
 
 def test_drawing_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

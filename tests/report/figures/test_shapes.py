@@ -85,8 +85,8 @@ def test_words_are_large_enough_lie_on_the_sheet_and_none_lies_on_another(drawn:
         assert box.x0 > sheet.x0 - 2 and box.x1 < sheet.x1 + 2, f"{text.get_text()!r} runs over the edge"
         assert box.y0 > sheet.y0 - 2 and box.y1 < sheet.y1 + 2, f"{text.get_text()!r} runs over the edge"
         boxes[text] = box.padded(-1.5)
-    for one, other in combinations(boxes, 2):
-        assert not boxes[one].overlaps(boxes[other]), f"{one.get_text()!r} lies on {other.get_text()!r}"
+    for first, second in combinations(boxes, 2):
+        assert not boxes[first].overlaps(boxes[second]), f"{first.get_text()!r} lies on {second.get_text()!r}"
 
 
 def test_names_in_a_list_are_distinct(drawn: Drawn) -> None:
@@ -114,7 +114,7 @@ def test_captions_hold_counts_and_end(drawn: Drawn) -> None:
 
 def test_no_axes_are_empty(drawn: Drawn) -> None:
     for axes in drawn.figure.axes:
-        shapes = [one for one in axes.collections if isinstance(one, Collection) and len(one.get_offsets())]
+        shapes = [part for part in axes.collections if isinstance(part, Collection) and len(part.get_offsets())]
         assert axes.lines or axes.patches or shapes
 
 

@@ -54,7 +54,7 @@ def test_bars_are_the_rank_correlations_of_the_strongest_counters() -> None:
     first, second = drawn.figure.axes
     latent = EVALUATION.latent
     assert latent is not None
-    assert [bar.get_width() for bar in first.patches] == [one.x for one in latent.drivers[:15]]
-    assert [bar.get_width() for bar in second.patches] == [one.y for one in latent.drivers[:15]]
+    assert [bar.get_width() for bar in first.patches] == [driver.x for driver in latent.drivers[:15]]
+    assert [bar.get_width() for bar in second.patches] == [driver.y for driver in latent.drivers[:15]]
     assert drawn.caption.endswith("5 counters with weaker correlations left out.")
-    assert "counter_0, first direction: +0.90" in {mark.text for mark in drawn.tooltips}
+    assert "counter_0, first component: +0.90" in {mark.text for mark in drawn.tooltips}

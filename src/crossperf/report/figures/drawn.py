@@ -63,7 +63,7 @@ class Drawn:
         if kind not in FORMATS:
             raise CrossperfError(
                 f"{target}: found {f'the suffix {target.suffix!r}' if kind else 'no suffix'}, expected "
-                f".{', .'.join(FORMATS)}, which says what the figure is saved as. Choose another name.",
+                f".{', .'.join(FORMATS)}, which is the format to save in. Choose another name.",
                 path=str(target),
             )
         with whole(target) as part:

@@ -21,7 +21,7 @@ from crossperf.report.figures.words import fitted_apart
 
 Floats = NDArray[np.float64]
 
-#: Most rows of a map; a longer list says how many it leaves out.
+#: Most rows of a map; a longer list tells how many it leaves out.
 MOST_ROWS = 40
 #: Inches of a row, of the legend below, and the widest that names may run.
 _ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0

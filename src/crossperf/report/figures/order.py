@@ -126,7 +126,7 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
         axes.plot(false_c, true_c, color=INK, linewidth=line.width, linestyle=line.style, clip_on=False)
         rested = slice(None, None, -(-len(false_c) // _TOOLTIPS))
         sheet.points(axes, false_c[rested], true_c[rested], _corner_texts(plain(name), false_c[rested], true_c[rested]))
-    unit_square(axes, "false positives: cells of another order", "true positives: cells of the order")
+    unit_square(axes, "false positive rate", "true positive rate")
     model_legend(sheet, axes, lines, areas, title="area", alignment="left")
     sheet.caption = _roc_caption(evaluation, positive_n)
 

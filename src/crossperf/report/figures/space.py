@@ -1,4 +1,4 @@
-"""A model's latent space: which runs lie together, and which counters put them there."""
+"""A model's latent space: which runs lie together, and which counters determine it."""
 
 # N cells on the map
 
@@ -55,8 +55,8 @@ def space(sheet: Sheet, evaluation: Evaluation) -> None:
     for axes, (title, looks_n, named) in zip(panels, colourings, strict=True):
         _panel(sheet, axes, xy_n2, looks_n, named, title)
         sheet.points(axes, xy_n2[:, 0], xy_n2[:, 1], texts)
-    panels[0].set_xlabel(f"first direction ({percent(latent.explained[0])})", fontsize=10)
-    panels[0].set_ylabel(f"second direction ({percent(latent.explained[1])})", fontsize=10)
+    panels[0].set_xlabel(f"first component ({percent(latent.explained[0])})", fontsize=10)
+    panels[0].set_ylabel(f"second component ({percent(latent.explained[1])})", fontsize=10)
     sheet.title = f"Which runs does {plain(latent.model)} take for similar?"
     sheet.caption = _caption(evaluation, latent, len(drawn))
     if (count_fastest := len(set(fastest))) > _BEST:
@@ -111,21 +111,21 @@ def _caption(evaluation: Evaluation, latent: LatentMap, drawn: int) -> str:
     shown = "" if drawn == latent.cells else f" A random {drawn:,} are drawn."
     return (
         f"{count(latent.cells, 'cell')}: workloads, each as profiled on one platform; two that lie together look "
-        f"similar to the model.{shown} The two directions are those in which its latent space{fold} varies most: "
+        f"similar to the model.{shown} The axes are the first two principal components of its latent space{fold}: "
         f"{percent(sum(latent.explained))} of the variance."
     )
 
 
 def drivers(sheet: Sheet, evaluation: Evaluation) -> None:
-    """Draw the rank correlation of counters with the two directions of the map, the strongest first."""
+    """Draw the rank correlation of counters with the two principal components of the map, the strongest first."""
     latent = _latent(evaluation)
     shown = latent.drivers[:_DRIVERS]
     if not shown:
         raise NothingToDraw("No counter of this table varies enough to correlate with the map.")
     first, second = sheet.panels(0.95 + 0.27 * len(shown), 2, sharey=True)
     for axes, values, name, share in (
-        (first, [driver.x for driver in shown], "first direction", latent.explained[0]),
-        (second, [driver.y for driver in shown], "second direction", latent.explained[1]),
+        (first, [driver.x for driver in shown], "first component", latent.explained[0]),
+        (second, [driver.y for driver in shown], "second component", latent.explained[1]),
     ):
         axes.barh(range(len(shown)), values, height=0.62, color=INK, linewidth=0)
         axes.axvline(0, color=FAINT, linewidth=1.2)

@@ -27,7 +27,7 @@ _SHARES = Classes((0.0, 0.05, 0.25, 0.5, 0.75, 1.0), ("under 5%", "5% up", "25% 
 def noise(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw how much repeats of the same run vary on each platform, the steadiest first."""
     info = _info(evaluation)
-    noisy = sorted((one.noise, one.name, one) for one in info.platforms if one.noise is not None)
+    noisy = sorted((own.noise, own.name, own) for own in info.platforms if own.noise is not None)
     middle, tail = info.noise.median, info.noise.p90
     if not noisy or middle is None or tail is None:
         raise NothingToDraw("No run was repeated, so the noise is not known. Measure each run twice or more.")
