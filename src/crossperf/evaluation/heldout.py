@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
+from crossperf import plain
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells
 from crossperf.dataset.features import Features
@@ -17,6 +18,7 @@ from crossperf.dataset.pairing import Dataset
 from crossperf.model.fitted.model import FittedModel
 from crossperf.records import looks
 
+Record = TypeVar("Record")
 #: The level of the intervals that are kept and checked.
 LEVEL = 0.8
 #: Cells whose errors are drawn at a time.
@@ -36,11 +38,11 @@ class HeldOutPredictions:
     the source), and how odd a run looks (up to 1 is ordinary).
     """
 
-    predicted_np: Floats
-    low_np: Floats | None = None
-    high_np: Floats | None = None
-    level_needed_np: Floats | None = None
-    oddness_n: Floats | None = None
+    predicted_np: Floats = field(metadata={"json": "log_relative_time"})
+    low_np: Floats | None = field(default=None, metadata={"json": "low"})
+    high_np: Floats | None = field(default=None, metadata={"json": "high"})
+    level_needed_np: Floats | None = field(default=None, metadata={"json": "level_needed"})
+    oddness_n: Floats | None = field(default=None, metadata={"json": "oddness"})
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -82,7 +84,10 @@ class HeldOutPredictions:
 class HeldOut(Cells):
     """The held-out cells in the order of their folds, and the predictions of each model by name."""
 
-    fold_n: Integers
+    log_time_wp: Floats = field(metadata={"json": "log_time_s"})
+    workload_n: Integers = field(metadata={"json": "workload"})
+    source_n: Integers = field(metadata={"json": "source"})
+    fold_n: Integers = field(metadata={"json": "fold"})
     predictions: Mapping[str, HeldOutPredictions] = field(default_factory=dict)
 
     @classmethod
@@ -102,74 +107,33 @@ class HeldOut(Cells):
 
     def to_json(self) -> dict[str, Any]:
         """Return the cells as JSON's own types: lists by column, a gap as null, logarithms rounded."""
-        return {
-            "platforms": list(self.platforms),
-            "platform_classes": list(self.platform_classes),
-            "workloads": [list(workload) for workload in self.workloads],
-            "log_time_s": _listed(self.log_time_wp),
-            "workload": self.workload_n.tolist(),
-            "source": self.source_n.tolist(),
-            "fold": self.fold_n.tolist(),
-            "predictions": {
-                name: {
-                    column: _listed(getattr(own, array))
-                    for array, column in _COLUMNS.items()
-                    if getattr(own, array) is not None
-                }
-                for name, own in self.predictions.items()
-            },
-        }
+        predictions = {name: _rounded(own) for name, own in self.predictions.items()}
+        facts: dict[str, Any] = plain.to_json(replace(_rounded(self), predictions=predictions))
+        return facts
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> HeldOut:
         """Return the cells that `to_json` wrote; what does not fit together is a `ValueError`."""
-        platforms, workloads = tuple(facts["platforms"]), tuple((str(a), str(i)) for a, i in facts["workloads"])
-        numbers = {name: np.array(facts[name], dtype=np.int64) for name in ("workload", "source", "fold")}
-        shape = (len(numbers["workload"]), len(platforms))
-        made = cls(
-            platforms=platforms,
-            platform_classes=tuple(facts["platform_classes"]),
-            workloads=workloads,
-            log_time_wp=_array(facts["log_time_s"], (len(workloads), len(platforms))),
-            workload_n=numbers["workload"],
-            source_n=numbers["source"],
-            fold_n=numbers["fold"],
-            predictions={
-                name: HeldOutPredictions(
-                    **{
-                        array: _array(columns[column], shape[: 1 if array.endswith("_n") else 2])
-                        for array, column in _COLUMNS.items()
-                        if column in columns
-                    }
-                )
-                for name, columns in facts["predictions"].items()
-            },
-        )
-        columns = ((made.workload_n, len(workloads)), (made.source_n, len(platforms)), (made.fold_n, np.inf))
-        if not all(len(column) == len(made) and ((column >= 0) & (column < end)).all() for column, end in columns):
+        made = plain.from_json(cls, facts)
+        number, platforms, workloads = len(made), len(made.platforms), len(made.workloads)
+        columns = ((made.workload_n, workloads), (made.source_n, platforms), (made.fold_n, np.inf))
+        fits = all(len(column) == number and ((column >= 0) & (column < end)).all() for column, end in columns)
+        shapes: set[Any] = {(made.log_time_wp.shape, (workloads, platforms))} if workloads else set()
+        for own in made.predictions.values():
+            shapes |= {(array.shape, (number, platforms)[: array.ndim]) for array in _decimals(own).values()}
+        if not fits or any(shape != expected for shape, expected in shapes):
             raise ValueError("the columns of the held-out cells do not fit together")
         return made
 
 
-#: The arrays of `HeldOutPredictions`, and what they are called in a file.
-_COLUMNS = {
-    "predicted_np": "log_relative_time",
-    "low_np": "low",
-    "high_np": "high",
-    "level_needed_np": "level_needed",
-    "oddness_n": "oddness",
-}
+def _decimals(record: Any) -> dict[str, Floats]:
+    """Return the arrays of a record that hold numbers with decimals, by field."""
+    values = {own.name: getattr(record, own.name) for own in fields(record)}
+    return {name: value for name, value in values.items() if getattr(value, "dtype", None) == np.float64}
 
 
-def _listed(values: Floats) -> list[Any]:
-    rounded = np.round(np.nan_to_num(values, nan=np.nan, posinf=_BEYOND), _DIGITS)
-    listed = rounded.astype(object)
-    listed[np.isnan(rounded)] = None
-    return list(listed.tolist())
-
-
-def _array(values: Any, shape: tuple[int, ...]) -> Floats:
-    array = np.array(values, dtype=np.float64).reshape(shape) if np.size(values) == 0 else np.array(values, np.float64)
-    if array.shape != shape:
-        raise ValueError(f"found {array.shape} numbers of {shape}")
-    return array
+def _rounded(record: Record) -> Record:
+    """Return a record with its arrays as a file keeps them."""
+    arrays = {name: np.where(np.isinf(array), _BEYOND, array) for name, array in _decimals(record).items()}
+    rounded = {name: np.round(array, _DIGITS) for name, array in arrays.items()}
+    return replace(record, **rounded)  # type: ignore[type-var]

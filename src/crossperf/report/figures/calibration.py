@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import LEVEL
+from crossperf.evaluation.heldout import LEVEL, HeldOutPredictions
+from crossperf.evaluation.result import Evaluation
 from crossperf.records import LOOKS, ORDINARY, UNKNOWN_BEYOND, looks
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import (
@@ -29,10 +28,6 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.errors import MOST_POINTS
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, percent, plain, times
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.heldout import HeldOutPredictions
-    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 

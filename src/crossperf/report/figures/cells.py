@@ -4,20 +4,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from crossperf.errors import CrossperfError, did_you_mean, some_of
 from crossperf.evaluation import metrics
+from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.words import count, plain
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
-    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -4,21 +4,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import INK, Look
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, percent, plain, times
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 

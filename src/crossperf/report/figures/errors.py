@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from crossperf.evaluation.heldout import HeldOut
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import cloud, height_of_legend, platform_legend, ratio_axis
 from crossperf.report.figures.colours import FAINT
@@ -17,10 +19,6 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.heat import APART, MOST_ROWS, Classes, Map, heat
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, left_out, percent, plain, times
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.heldout import HeldOut
-    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
 from crossperf.evaluation import metrics
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import model_legend, named_rows, unit_square
 from crossperf.report.figures.colours import FAINT, INK, lines_of
@@ -20,9 +19,6 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.style import WIDTH
 from crossperf.report.figures.words import count, percent, plain
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 

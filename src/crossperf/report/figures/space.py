@@ -6,20 +6,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 
+from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import cloud, named_rows, platform_legend
 from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, INK, Look
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, left_out, percent, plain
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.latent import LatentMap
-    from crossperf.evaluation.result import Evaluation
 
 #: Cells drawn, in each of the three panels.
 _MOST = 1200

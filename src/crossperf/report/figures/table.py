@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.ticker import FuncFormatter
 
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import named_rows
 from crossperf.report.figures.colours import FAINT
@@ -16,10 +15,7 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.heat import MOST_ROWS, Classes, Map, heat
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, how_often, left_out, percent, plain
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.result import Evaluation
-    from crossperf.runs.summary import TableInfo
+from crossperf.runs.summary import TableInfo
 
 _SHARES = Classes((0.0, 0.05, 0.25, 0.5, 0.75, 1.0), ("under 5%", "5% up", "25% up", "50% up", "75% up", "all"))
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,15 +13,13 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from crossperf.errors import CrossperfError, did_you_mean, some_of
+from crossperf.evaluation.heldout import HeldOut
+from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import legend, line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import INK, Look, lines_of
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, plain, times
-
-if TYPE_CHECKING:
-    from crossperf.evaluation.heldout import HeldOut
-    from crossperf.evaluation.result import Evaluation
 
 Floats = NDArray[np.float64]
 
