@@ -33,7 +33,7 @@ class ColumnView:
 
 #: A cell that shows words alone may be a plain string.
 Entry = CellView | str
-Row = tuple[Entry, ...]
+RowView = tuple[Entry, ...]
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class TableView:
 
     caption: str
     columns: tuple[ColumnView, ...]
-    rows: tuple[Row, ...]
-    reference: tuple[Row, ...] = ()
+    rows: tuple[RowView, ...]
+    reference: tuple[RowView, ...] = ()
 
     @property
     def all_rows(self) -> Iterator[tuple[tuple[CellView, ...], bool]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.display import ColumnView, Row, TableView, integer, number, numbers, share, words
+from crossperf.display import ColumnView, RowView, TableView, integer, number, numbers, share, words
 
 if TYPE_CHECKING:
     from crossperf.evaluation.heldout import HeldOut
@@ -31,7 +31,7 @@ def scores(evaluation: Evaluation) -> TableView:
     constant, view = evaluation.constant, evaluation.scores.view()
     known = {"same_order": constant.order_share, "top1": constant.fastest_share}
     cells = [number(known.get(metric)) for metric in METRICS]
-    always: Row = ("always the same answer", *cells, number(None), number(None))
+    always: RowView = ("constant answer", *cells, number(None), number(None))
     return replace(view, reference=(*view.reference, always))
 
 
@@ -48,7 +48,7 @@ def applications(held_out: HeldOut) -> TableView:
     right_a = np.bincount(app_n, slowdown_n == 1.0, len(names)) / np.maximum(cells_a, 1)
     lost_a = np.bincount(app_n, slowdown_n - 1.0, len(names)) / np.maximum(cells_a, 1)
     order_a = sorted(np.flatnonzero(cells_a), key=lambda a: (-factor_by_model[first][a], names[a]))
-    rows: list[Row] = [
+    rows: list[RowView] = [
         (
             names[a],
             *(number(factor_a[a], 2) for factor_a in factor_by_model.values()),

@@ -109,7 +109,7 @@ def transfer(result: Transfer) -> None:
     out.print(rich_table(result.view()))
     out.print(
         "adapted: a head on workloads drawn at random; suggested: on those that 'adapt --suggest' names; scratch: the "
-        "model retrained on those drawn; full: retrained on all. RPV: the whole relative performance vector"
+        "model retrained on those drawn; full: retrained on all. RPV: over all platforms but the source"
     )
     if result.noise is not None:
         out.print(f"noise: half of the repeats is off from the other half by {result.noise:.3f}")
