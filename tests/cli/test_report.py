@@ -141,7 +141,7 @@ def test_bad_evaluations_are_one_sentence_each(
     Path("other.json").write_text('{"weather": "fine"}')
     Path("folder").mkdir()
     cases = {
-        "newer.json": ("format 99", "expected 2"),
+        "newer.json": ("format 99", "expected 3 or 2"),
         "cut.json": ("is not JSON",),
         "other.json": ("found no evaluation",),
         "gone.json": ("gone.json: no such file or folder, expected an evaluation or a model",),
@@ -213,7 +213,7 @@ def test_what_is_not_known_is_answered_with_what_is(crossperf: Crossperf, evalua
     assert_one_sentence(plot("order", "--app", "app1"), "The figure 'order' takes no 'app'")
     assert_one_sentence(plot("order", output="a.jpg"), "a.jpg: found the suffix '.jpg'", ".svg, .png, .pdf")
     assert_one_sentence(plot("order", output="gone/a.svg"), "gone/a.svg: cannot be written")
-    assert_one_sentence(plot("reliability"), "range")
+    assert_one_sentence(plot("reliability"), "intervals")
     assert not Path("a.svg").exists()
 
 
