@@ -69,11 +69,6 @@ def share(value: float | None, digits: int = 0) -> CellView:
     return CellView(GAP) if value is None else CellView(f"{value:.{digits}%}", float(value))
 
 
-def integer(value: int) -> CellView:
-    """Return a cell with a count."""
-    return CellView(f"{value:,}", int(value))
-
-
 def words(*names: str) -> tuple[ColumnView, ...]:
     """Return columns of words, which are set to the left."""
     return tuple(ColumnView(name, number=False) for name in names)

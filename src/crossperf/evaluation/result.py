@@ -131,7 +131,18 @@ class Evaluation:
 
 
 def read_evaluation(path: str | os.PathLike[str]) -> Evaluation:
-    """Return the evaluation of a file that `Evaluation.write` wrote, now or in format 2."""
+    """Return the evaluation of a file that `Evaluation.write` wrote, of format 3 or 2.
+
+    >>> import tempfile, pathlib
+    >>> from crossperf import datasets
+    >>> from crossperf.evaluation import evaluate
+    >>> result = evaluate(datasets.toy.make_table(apps=3, inputs=2), ["median"], n_folds=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "evaluation.json"
+    ...     result.write(file)
+    ...     read_evaluation(file) == result
+    True
+    """
     source = Path(path)
     try:
         facts = json.loads(source.read_text(encoding="utf-8"))

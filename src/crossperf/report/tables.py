@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.display import ColumnView, RowView, TableView, integer, number, numbers, share, words
+from crossperf.display import ColumnView, RowView, TableView, number, numbers, share, words
 
 if TYPE_CHECKING:
     from crossperf.evaluation.heldout import HeldOut
@@ -54,8 +54,8 @@ def applications(held_out: HeldOut) -> TableView:
             *(number(factor_a[a], 2) for factor_a in factor_by_model.values()),
             share(right_a[a]),
             share(lost_a[a], digits=1),
-            integer(workloads_a[a]),
-            integer(cells_a[a]),
+            number(workloads_a[a], 0),
+            number(cells_a[a], 0),
         )
         for a in order_a[:MOST_APPS]
     ]
@@ -95,8 +95,8 @@ def platforms(info: TableInfo) -> TableView:
         (
             platform.name,
             platform.platform_class or "–",
-            integer(platform.runs),
-            integer(platform.workloads),
+            number(platform.runs, 0),
+            number(platform.workloads, 0),
             share(platform.workloads / max(info.workloads, 1)),
             share(platform.noise, digits=1),
         )
@@ -118,7 +118,7 @@ def missing(info: TableInfo, most: int = MOST_COUNTERS) -> TableView:
     """Return the counters with gaps, and where the gaps are."""
     gaps = info.missing_counters
     rows = [
-        (counter, integer(len(shares)), ", ".join(f"{name} {part:.0%}" for name, part in shares.items()))
+        (counter, number(len(shares), 0), ", ".join(f"{name} {part:.0%}" for name, part in shares.items()))
         for counter, shares in islice(gaps.items(), most)
     ]
     shown = f", the first {most}" if len(gaps) > most else ""
