@@ -33,7 +33,7 @@ class ColumnView:
 
 #: A cell that shows words alone may be a plain string.
 Entry = CellView | str
-RowView = tuple[Entry, ...]
+Row = tuple[Entry, ...]
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class TableView:
 
     caption: str
     columns: tuple[ColumnView, ...]
-    rows: tuple[RowView, ...]
-    reference: tuple[RowView, ...] = ()
+    rows: tuple[Row, ...]
+    reference: tuple[Row, ...] = ()
 
     @property
     def all_rows(self) -> Iterator[tuple[tuple[CellView, ...], bool]]:
@@ -67,6 +67,11 @@ def number(value: float | None, digits: int = 3, *, best: bool = False, unit: st
 def share(value: float | None, digits: int = 0) -> CellView:
     """Return a cell with a share in per cent, or a gap."""
     return CellView(GAP) if value is None else CellView(f"{value:.{digits}%}", float(value))
+
+
+def integer(value: int) -> CellView:
+    """Return a cell with a count."""
+    return number(value, 0)
 
 
 def words(*names: str) -> tuple[ColumnView, ...]:

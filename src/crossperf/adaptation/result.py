@@ -12,7 +12,7 @@ import numpy as np
 
 from crossperf import display, plain
 from crossperf.dataset.facts import TableFacts
-from crossperf.display import RowView, TableView
+from crossperf.display import Row, TableView
 from crossperf.errors import CrossperfError
 from crossperf.files import write_json
 from crossperf.runs.frames import to_frame
@@ -80,7 +80,7 @@ class Transfer:
 
     def view(self) -> TableView:
         """Return the mean typical factors, a row for each model and number of shots."""
-        rows: list[RowView] = []
+        rows: list[Row] = []
         for model, (label, count) in itertools.product(self.models, self.shots.items()):
             means = [self.mean(model, label, way, figure) for figure in ("column", "vector") for way in WAYS]
             if any(value is not None for value in means):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crossperf import display
-from crossperf.display import ColumnView, RowView, TableView
+from crossperf.display import ColumnView, Row, TableView
 from crossperf.runs.frames import to_frame
 
 #: The metrics in the order of the tables, with what each tells in a few words.
@@ -135,7 +135,7 @@ class Scoreboard:
         """Return the table of models and metrics, the best of each marked, the noise ceiling below."""
         best = {metric: self.best(metric) for metric in metrics}
 
-        def row(name: str, scores: Scores, best: Mapping[str, float | None]) -> RowView:
+        def row(name: str, scores: Scores, best: Mapping[str, float | None]) -> Row:
             values = {metric: scores[metric] for metric in metrics}
             cells = [display.number(v, best=v is not None and v == best.get(metric)) for metric, v in values.items()]
             return (name, *cells, display.number(scores.fit_s, 2), display.number(scores.predict_s, 3))

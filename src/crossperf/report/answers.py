@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crossperf.display import CellView, RowView, TableView, number, numbers, words
+from crossperf.display import CellView, Row, TableView, number, numbers, words
 from crossperf.records import FAMILIAR, UNKNOWN, UNUSUAL
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def many(predictions: Sequence[Prediction]) -> TableView:
     """Return predictions, a row each, the fastest platform marked."""
     first = predictions[0]
     platforms = list(first.relative_time)
-    rows: list[RowView] = [
+    rows: list[Row] = [
         (
             prediction.app,
             prediction.input,
@@ -112,7 +112,7 @@ def _effect(contribution: float) -> str:
 def nearest(neighbours: Sequence[Neighbour], run: str) -> TableView:
     """Return the known workloads nearest to a run, and their true relative times."""
     platforms = list(neighbours[0].relative_time)
-    rows: list[RowView] = [
+    rows: list[Row] = [
         (
             near.app,
             near.input,

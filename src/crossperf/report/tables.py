@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.display import ColumnView, RowView, TableView, number, numbers, share, words
+from crossperf.display import ColumnView, Row, TableView, integer, number, numbers, share, words
 
 if TYPE_CHECKING:
     from crossperf.evaluation.heldout import HeldOut
@@ -31,7 +31,7 @@ def scores(evaluation: Evaluation) -> TableView:
     constant, view = evaluation.constant, evaluation.scores.view()
     known = {"same_order": constant.order_share, "top1": constant.fastest_share}
     cells = [number(known.get(metric)) for metric in METRICS]
-    always: RowView = ("constant answer", *cells, number(None), number(None))
+    always: Row = ("constant answer", *cells, number(None), number(None))
     return replace(view, reference=(*view.reference, always))
 
 
@@ -48,14 +48,14 @@ def applications(held_out: HeldOut) -> TableView:
     right_a = np.bincount(app_n, slowdown_n == 1.0, len(names)) / np.maximum(cells_a, 1)
     lost_a = np.bincount(app_n, slowdown_n - 1.0, len(names)) / np.maximum(cells_a, 1)
     order_a = sorted(np.flatnonzero(cells_a), key=lambda a: (-factor_by_model[first][a], names[a]))
-    rows: list[RowView] = [
+    rows: list[Row] = [
         (
             names[a],
             *(number(factor_a[a], 2) for factor_a in factor_by_model.values()),
             share(right_a[a]),
             share(lost_a[a], digits=1),
-            number(workloads_a[a], 0),
-            number(cells_a[a], 0),
+            integer(workloads_a[a]),
+            integer(cells_a[a]),
         )
         for a in order_a[:MOST_APPS]
     ]
@@ -95,8 +95,8 @@ def platforms(info: TableInfo) -> TableView:
         (
             platform.name,
             platform.platform_class or "–",
-            number(platform.runs, 0),
-            number(platform.workloads, 0),
+            integer(platform.runs),
+            integer(platform.workloads),
             share(platform.workloads / max(info.workloads, 1)),
             share(platform.noise, digits=1),
         )
@@ -118,7 +118,7 @@ def missing(info: TableInfo, most: int = MOST_COUNTERS) -> TableView:
     """Return the counters with gaps, and where the gaps are."""
     gaps = info.missing_counters
     rows = [
-        (counter, number(len(shares), 0), ", ".join(f"{name} {part:.0%}" for name, part in shares.items()))
+        (counter, integer(len(shares)), ", ".join(f"{name} {part:.0%}" for name, part in shares.items()))
         for counter, shares in islice(gaps.items(), most)
     ]
     shown = f", the first {most}" if len(gaps) > most else ""
