@@ -12,9 +12,13 @@ from crossperf.dataset import Dataset
 from crossperf.evaluation import run as evaluate
 from crossperf.model import store
 from crossperf.prediction.answer import predict
+from crossperf.records import Prediction
 from tests.cli.test_cli import Crossperf, assert_one_sentence, contents, crossperf, model_folder, new_file, runs_file
 
 FORMAT_2 = Path(__file__).parents[1] / "data" / "formats" / "2"
+#: What crossperf 0.1.0 answered, by model.
+ANSWERS = json.loads((FORMAT_2 / "models" / "predictions.json").read_text())
+NEEDS = {"dnn": ["torch"], "vae-dnn": ["torch"], "xgboost": ["xgboost"]}
 
 __all__ = ["crossperf", "model_folder", "new_file", "runs_file"]
 
@@ -41,6 +45,26 @@ def test_a_result_about_new_platforms_is_converted(crossperf: Crossperf, runs_fi
     assert crossperf(*command, "--json", "old.json").status == 0
     assert crossperf("convert", "old.json", "-o", "new.json").status == 0
     assert json.loads(Path("new.json").read_text()) == json.loads(Path("old.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_a_model_of_the_last_format_answers_as_it_did_before_and_after_it_is_converted(
+    crossperf: Crossperf, name: str
+) -> None:
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package)
+    old = FORMAT_2 / "models" / name
+    assert crossperf("convert", old, "-o", "new").status == 0
+    assert json.loads(Path("new/model.json").read_text())["format"] == store.FORMAT
+    for folder in (old, Path("new")):
+        (prediction,) = predict(store.load(folder), FORMAT_2 / "models" / "new.jsonl").predictions
+        expected = Prediction.from_json(ANSWERS[name][0])
+        # Sums in another order differ in the last digits of single precision.
+        for part in ("relative_time", "seconds", "low", "high", "chance_fastest"):
+            assert getattr(prediction, part) == pytest.approx(getattr(expected, part), rel=1e-5)
+        assert (prediction.familiarity is None) == (expected.familiarity is None)
+        if prediction.familiarity and expected.familiarity:
+            assert prediction.familiarity.because == expected.familiarity.because
 
 
 @pytest.mark.parametrize("name", ["evaluation", "transfer"])

@@ -65,6 +65,13 @@ def test_a_command_imports_no_other_command_and_its_help_no_library(name: str) -
     assert not loaded & {"polars", "sklearn", "torch"}
 
 
+def test_predicting_from_lines_of_json_loads_no_query_engine_and_no_learner() -> None:
+    models = Path(__file__).parents[1] / "data" / "formats" / "2" / "models"
+    loaded = imported_by("predict", str(models / "crossperf"), str(models / "new.jsonl"))
+    assert "crossperf.prediction.answer" in loaded
+    assert not loaded & {"polars", "sklearn", "torch", "scipy", "matplotlib", "pandas"}
+
+
 def test_what_a_seed_seeds_is_named_by_each_command(crossperf: Crossperf) -> None:
     shown = {name: " ".join(crossperf(name, "--help").stdout.split()) for name in ("evaluate", "predict", "toy")}
     assert "Seed of folds and models." in shown["evaluate"]

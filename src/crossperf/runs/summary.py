@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, cast
 
 from crossperf.records import OK
 from crossperf.runs.rules import COUNTER_PREFIX
-from crossperf.runs.table import RunsTable
+
+if TYPE_CHECKING:  # a saved model remembers its `TableInfo`, and answers without polars
+    import polars as pl
+
+    from crossperf.runs.table import RunsTable
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,15 @@ def info(table: RunsTable) -> TableInfo:
     >>> facts.workloads, facts.cells, facts.repeats
     (6, 24, Spread(min=2, median=2.0, max=2))
     """
+    import polars as pl
+
     ok = table.succeeded
     cells = ok.group_by("app", "input", "platform").agg(
         pl.len().alias("runs"), (pl.col("runtime_s").std() / pl.col("runtime_s").mean()).alias("variation")
     )
     workloads = cells.group_by("app", "input").agg(pl.len().alias("platforms"))
     n_platforms = cells["platform"].n_unique()
-    failures = table.frame.filter(pl.col("status") != OK)["status"].value_counts().sort("status")
+    failures = table.frame["status"].filter(table.frame["status"] != OK).value_counts().sort("status")
     repeats: Any = cells["runs"]
     return TableInfo(
         path=table.path,
@@ -106,9 +110,9 @@ def _noise(cells: pl.DataFrame) -> Noise:
 
 
 def _platform(table: RunsTable, name: str, cells: pl.DataFrame) -> PlatformInfo:
-    own, classes = cells.filter(pl.col("platform") == name), []
+    own, classes = cells.filter(cells["platform"] == name), []
     if "platform_class" in table.frame.columns:
-        classes = table.frame.filter(pl.col("platform") == name)["platform_class"].drop_nulls().to_list()
+        classes = table.frame.filter(table.frame["platform"] == name)["platform_class"].drop_nulls().to_list()
     runs = int(own["runs"].sum())
     return PlatformInfo(name, classes[0] if classes else None, runs, own.height, _noise(own).median)
 
@@ -117,6 +121,8 @@ def _missing(table: RunsTable, ok: pl.DataFrame) -> dict[str, dict[str, float]]:
     """Return the share of runs that lack a counter, by counter and platform, where any does."""
     if not table.counters or ok.height == 0:
         return {}
+    import polars as pl
+
     shares = ok.group_by("platform").agg(pl.col(name).is_null().mean() for name in table.counters).sort("platform")
     return {
         name.removeprefix(COUNTER_PREFIX): {
