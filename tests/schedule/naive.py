@@ -61,9 +61,9 @@ def may_jump(job: Job, now: float, shadow: float, spare: int, rule: str) -> bool
 def reservation(first: Job, running: list[Job], free: int, now: float) -> tuple[float, int]:
     """Return when the first can start by the limits of those that run, and the nodes left over then."""
     for then in sorted({limit_end(job) for job in running}):
-        there = free + sum(job.nodes for job in running if limit_end(job) <= then)
-        if there >= first.nodes:
-            return then, there - first.nodes
+        free_then = free + sum(job.nodes for job in running if limit_end(job) <= then)
+        if free_then >= first.nodes:
+            return then, free_then - first.nodes
     raise AssertionError(f"a job of {first.nodes} nodes never fits")
 
 

@@ -116,7 +116,7 @@ def test_all_malformed_lines_are_named_at_once(tmp_path: Path) -> None:
         read_swf(trace(tmp_path, line(1, 0, 10), bad, line(2, 0, 10), bad, bad))
 
 
-def test_a_trace_without_jobs_or_cut_short_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_trace_without_jobs_or_cut_short_raises_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="no job that ran"):
         read_swf(trace(tmp_path, line(1, 0, -1), header=HEADER))
     path = tmp_path / "cut.swf.gz"

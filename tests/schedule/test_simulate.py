@@ -23,10 +23,10 @@ WRONG = times(["slow", "fast"], [0.5, 1.0])
 
 
 def test_the_prediction_places_a_job_and_the_truth_runs_it() -> None:
-    one = jobs((0, 1, 100, 400))
-    right = simulate(one, TWO, TRUTH, TRUTH, "fastest")
+    job = jobs((0, 1, 100, 400))
+    right = simulate(job, TWO, TRUTH, TRUTH, "fastest")
     assert (right.modes[right.mode[0]], right.run_s[0], right.limit_s[0]) == ("fast", 50, 200)
-    wrong = simulate(one, TWO, TRUTH, WRONG, "fastest")
+    wrong = simulate(job, TWO, TRUTH, WRONG, "fastest")
     assert (wrong.modes[wrong.mode[0]], wrong.run_s[0], wrong.expected_run_s[0]) == ("slow", 100, 50)
     assert (wrong.limit_s[0], wrong.doublings[0]) == (200, 0)
 
@@ -47,8 +47,8 @@ def test_a_strict_limit_ends_the_job() -> None:
 
 
 def test_a_placement_where_a_job_cannot_end_within_the_wall_time_limit_is_not_offered() -> None:
-    both, one, none = ((0, 1, run, run) for run in (50, 80, 200))
-    outcome = simulate(jobs(both, one, none), TWO, TRUTH, WRONG, "fastest", rules=Rules(wall_limit_s=60.0))
+    both, single, none = ((0, 1, run, run) for run in (50, 80, 200))
+    outcome = simulate(jobs(both, single, none), TWO, TRUTH, WRONG, "fastest", rules=Rules(wall_limit_s=60.0))
     assert outcome.cluster.tolist() == [0, 1, -1]
     assert outcome.unplaceable() == {"longer than the wall-time limit": 1}
     assert (outcome.limit_s[:2] <= 60.0).all()

@@ -150,6 +150,14 @@ def compare(
     -------
     Comparison
         The metrics of each combination, and which differences in mean turnaround are more than chance.
+
+    >>> from crossperf.schedule.synthetic import draw
+    >>> machines = Machines.of({"cpu": 64, "gpu": 8})
+    >>> truth = RelativeTimes.of([("lu", "n=64")], ["cpu", "gpu"], np.array([[1.0, 0.25]]))
+    >>> drawn = lambda seed: draw(100, machines, truth, seed=seed)
+    >>> result = compare(drawn, machines, truth, [truth], ["random", "turnaround"], seeds=[0, 1, 2])
+    >>> [scores.name for scores in result.scores], len(result.differences)
+    (['random with times', 'turnaround with times'], 1)
     """
     if len(set(seeds)) < len(seeds) or not seeds:
         raise SettingsError(f"seeds: found {list(seeds)}, expected at least one, each once.", argument="seeds")

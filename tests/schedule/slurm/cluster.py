@@ -80,12 +80,12 @@ def free_ports(count: int) -> list[int]:
     """Return ports of loopback that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in sockets]
     finally:
-        for one in sockets:
-            one.close()
+        for listener in sockets:
+            listener.close()
 
 
 def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
@@ -101,7 +101,7 @@ def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
 class Cluster:
     """A controller with three partitions, its nodes and, if asked, its accounting.
 
-    Every daemon stays in the foreground as a child and is told by the kernel to go when the test process goes, so
+    Every daemon stays in the foreground as a child and is ended by the kernel when the test process goes, so
     that nothing is left behind, whatever happens.
 
     Parameters

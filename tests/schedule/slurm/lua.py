@@ -26,11 +26,11 @@ PARTS: dict[str, dict[str, Any]] = {
     for name, nodes, max_time in (("cpu", 2, 4294967295), ("big", 1, 1440), ("gpu", 1, 4294967295))
 }
 STUB = """
-local said
+local spoken
 slurm = {
   NO_VAL = 4294967294, NO_VAL16 = 65534, INFINITE = 4294967295, SUCCESS = 0, ERROR = -1,
-  log_info = function(form, ...) said.info[#said.info + 1] = form:format(...) end,
-  log_user = function(form, ...) said.user[#said.user + 1] = form:format(...) end,
+  log_info = function(form, ...) spoken.info[#spoken.info + 1] = form:format(...) end,
+  log_user = function(form, ...) spoken.user[#spoken.user + 1] = form:format(...) end,
 }
 local function text(value)
   if value == nil then return "null" end
@@ -46,11 +46,11 @@ end
 PLACE = """
 dofile(FOLDER .. "/job_submit.lua")
 for _, case in ipairs(CASES) do
-  said = { info = {}, user = {} }
+  spoken = { info = {}, user = {} }
   local status = slurm_job_submit(case.job, case.parts, 0)
   print(('{"status":%s,"partition":%s,"time_limit":%s,"admin_comment":%s,"user":%s,"info":%s}'):format(
     text(status), text(case.job.partition), text(case.job.time_limit), text(case.job.admin_comment),
-    list(said.user), list(said.info)))
+    list(spoken.user), list(spoken.info)))
 end
 """
 NAMED = """

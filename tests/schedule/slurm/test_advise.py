@@ -55,8 +55,10 @@ def test_a_job_is_submitted_where_it_should_run_and_what_sbatch_prints_comes_thr
     done = own(bare, "--", "sbatch", "--parsable", HOLD, "-Jlmp", "--wrap=true")
     assert done.returncode == 0
     assert bare.facts(done.stdout.strip())["Partition"] == "big"
-    said = "crossperf: partition big (genoa): lmp takes about 2.5 min, 0.25 times as long as on cpu (range 0.2 to 0.312"
-    assert done.stderr.startswith(f"{said}; predicted); predicted waits: ")
+    words = (
+        "crossperf: partition big (genoa): lmp takes about 2.5 min, 0.25 times as long as on cpu (range 0.2 to 0.312"
+    )
+    assert done.stderr.startswith(f"{words}; predicted); predicted waits: ")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -189,7 +191,7 @@ def test_a_table_from_relative_times_places_real_jobs(crossperf: Crossperf, slur
         job = slurm.submit(HOLD, "-Jlmp", f"--comment=input={input_}")
         assert slurm.facts(job)["Partition"] == partition
     assert slurm.facts(slurm.submit(HOLD, "-Jhpcc"))["Partition"] == "cpu"
-    assert slurm.facts(slurm.submit(HOLD, "-Jlmp", "--mem=10000"))["Partition"] == "big", "memory as sinfo told"
+    assert slurm.facts(slurm.submit(HOLD, "-Jlmp", "--mem=10000"))["Partition"] == "big", "memory as sinfo gives it"
 
 
 def test_a_live_table_sees_the_queues_and_expires(crossperf: Crossperf, slurm: Cluster) -> None:
@@ -236,8 +238,8 @@ def test_a_model_and_its_runs_make_a_table(crossperf: Crossperf, no_slurm: None)
     runs = toy.make_table(apps=4, inputs=3, platforms=3, repeats=1, seed=1)
     data = dataset.build(runs)
     save(TrainedModel.of(model.make("ridge").learn(data), data), "model")
-    one = runs.frame.filter(runs.frame["platform"] == data.platforms[0])
-    replace(runs, frame=one).write("new.csv")
+    source_runs = runs.frame.filter(runs.frame["platform"] == data.platforms[0])
+    replace(runs, frame=source_runs).write("new.csv")
     names = dict(zip(("cpu", "big", "gpu"), data.platforms, strict=True))
     mapping = ",".join(f"{partition}={platform}" for partition, platform in names.items())
     done = crossperf("slurm", "table", "model", "new.csv", "-o", "t", "--partitions", mapping, "--policy", "fastest")

@@ -49,9 +49,9 @@ def test_sacct_and_jobcomp_tell_the_same_of_the_same_jobs() -> None:
 
 
 def test_a_line_that_the_separator_breaks_is_one_sentence_with_its_number() -> None:
-    found = sacct_lines((DATA / "sacct-22.05-pipes.txt").read_text(), "sacct.txt")
-    assert set(facts(found.jobs)) == set(RECORDED) - {"2"}
-    assert found.problems == ["sacct.txt, line 3: found 13 fields, expected 11 fields as in the header; left out."]
+    reading = sacct_lines((DATA / "sacct-22.05-pipes.txt").read_text(), "sacct.txt")
+    assert set(facts(reading.jobs)) == set(RECORDED) - {"2"}
+    assert reading.problems == ["sacct.txt, line 3: found 13 fields, expected 11 fields as in the header; left out."]
 
 
 def test_the_older_trailing_separator_is_read_too() -> None:
@@ -70,13 +70,13 @@ def test_numbers_that_are_none_are_one_sentence() -> None:
     assert any("line 4: found '?' seconds" in problem for problem in sacct_lines(text, "x").problems)
 
 
-def test_a_torn_last_line_of_jobcomp_is_passed_over_and_a_bad_one_before_it_told(tmp_path: Path) -> None:
+def test_a_torn_last_line_of_jobcomp_is_passed_over_and_a_bad_one_before_it_named(tmp_path: Path) -> None:
     lines = (DATA / "jobcomp-22.05.log").read_text().splitlines(keepends=True)
     path = tmp_path / "jobcomp.log"
     path.write_text(lines[0] + "JobId=9 nonsense\n" + lines[1] + lines[2][:70])
-    found = history.from_jobcomp(path)
-    assert [job.number for job in found.jobs] == ["3", "8"]
-    assert found.problems == [
+    reading = history.from_jobcomp(path)
+    assert [job.number for job in reading.jobs] == ["3", "8"]
+    assert reading.problems == [
         f"{path}, line 2: found 'JobId=9 nonsense', expected 'JobId=... Name=... JobState=...'; left out."
     ]
 

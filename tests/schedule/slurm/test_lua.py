@@ -35,7 +35,7 @@ def write(folder: Path, table: PlacementTable) -> None:
     table.write(folder / setup.TABLE)
 
 
-def test_a_known_job_is_sent_to_the_best_partition_and_its_user_told(lua: str, folder: Path) -> None:
+def test_a_known_job_is_sent_to_the_best_partition_and_its_user_reads_it(lua: str, folder: Path) -> None:
     (done,) = place(lua, folder, JOB)
     assert (done["status"], done["partition"]) == (0, "big")
     assert done["user"] == [
@@ -52,13 +52,13 @@ def test_the_most_special_key_wins(lua: str, folder: Path) -> None:
     assert "measured 5 times" in third["user"][0]
 
 
-def test_a_job_that_belongs_to_the_default_stays_there_and_its_user_is_told(lua: str, folder: Path) -> None:
+def test_a_job_that_belongs_to_the_default_stays_there_and_its_user_reads_it(lua: str, folder: Path) -> None:
     (done,) = place(lua, folder, JOB | {"name": "hpcc"})
     assert done["partition"] is None
     assert "partition cpu (epyc-2) by policy 'fastest': hpcc takes about 10 min there (predicted)" in done["user"][0]
 
 
-def test_without_seconds_the_user_is_told_the_ratio_alone(lua: str, folder: Path) -> None:
+def test_without_seconds_the_user_reads_the_ratio_alone(lua: str, folder: Path) -> None:
     (done,) = place(lua, folder, JOB | {"name": "solve"})
     assert "solve takes 0.25 times as long as on cpu (range" in done["user"][0]
 
@@ -114,8 +114,8 @@ WANTS: list[tuple[dict[str, Any], str | None]] = [
 
 def test_a_job_goes_only_where_what_it_asks_for_is(lua: str, folder: Path) -> None:
     done = place(lua, folder, *(JOB | wants for wants, _ in WANTS))
-    for (wants, expected), one in zip(WANTS, done, strict=True):
-        assert (one["status"], one["partition"]) == (0, expected), wants
+    for (wants, expected), placed in zip(WANTS, done, strict=True):
+        assert (placed["status"], placed["partition"]) == (0, expected), wants
 
 
 CLOSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -145,19 +145,20 @@ def test_a_partition_that_the_user_may_not_see_is_not_chosen(lua: str, folder: P
 
 
 def test_what_the_table_does_not_know_of_a_partition_is_not_relied_on(lua: str, folder: Path) -> None:
-    bare = tuple(replace(one, cpus=None, memory_mb=None, features=None, gres=None) for one in TABLE.partitions)
+    unknown = {"cpus": None, "memory_mb": None, "features": None, "gres": None}
+    bare = tuple(replace(partition, **unknown) for partition in TABLE.partitions)
     write(folder, replace(TABLE, partitions=bare))
     asks = [{}, {"min_cpus": 2}, {"min_mem_per_node": 10}, {"features": "x86"}, {"tres_per_node": "gres:gpu:1"}]
     done = place(lua, folder, *(JOB | ask for ask in asks))
-    assert [one["partition"] for one in done] == ["big", None, None, None, None]
+    assert [placed["partition"] for placed in done] == ["big", None, None, None, None]
 
 
 def test_limits_are_scaled_to_the_top_of_the_range_only_where_the_site_asks_for_it(lua: str, folder: Path) -> None:
     jobs = [JOB | {"time_limit": 100}, JOB | {"time_limit": 1}, JOB | {"name": "hpcc", "time_limit": 100}, JOB]
-    assert [one["time_limit"] for one in place(lua, folder, *jobs)] == [100, 1, 100, NOTHING]
+    assert [placed["time_limit"] for placed in place(lua, folder, *jobs)] == [100, 1, 100, NOTHING]
     setup.write(folder, setup.files(folder, SITE, scale_limits=True), overwrite=True)
     # 100 minutes, 0.25 times as long, 1.25 times that at the top of the range: 31.25, and no shorter than that.
-    assert [one["time_limit"] for one in place(lua, folder, *jobs)] == [32, 1, 100, NOTHING]
+    assert [placed["time_limit"] for placed in place(lua, folder, *jobs)] == [32, 1, 100, NOTHING]
     slower = KeyRow((PartitionChoice("big", 30.0, 25.0, 40.0), PartitionChoice("cpu", 1.0, 1.0, 1.0)))
     write(folder, replace(TABLE, rows={("lmp", "", ""): slower}))
     assert place(lua, folder, jobs[0])[0]["time_limit"] == 1440, "not beyond what the partition allows"
@@ -232,7 +233,7 @@ def test_names_with_tabs_breaks_and_letters_of_any_script_are_found(lua: str, fo
     odd = ["a\tb", "a\nb", "a,b;c%d", "Ω-solver", "-", "key\tlmp", "x" * 300]
     write(folder, replace(TABLE, rows={(name, "", ""): TABLE.rows["lmp", "", ""] for name in odd}))
     done = place(lua, folder, *(JOB | {"name": name} for name in odd))
-    assert [one["partition"] for one in done] == ["big"] * len(odd)
+    assert [placed["partition"] for placed in done] == ["big"] * len(odd)
 
 
 def test_every_key_of_a_large_table_is_found_and_none_besides(lua: str, folder: Path) -> None:
@@ -249,9 +250,9 @@ def test_every_key_of_a_large_table_is_found_and_none_besides(lua: str, folder: 
     write(folder, replace(TABLE, rows=rows))
     some = [*twins, *apps[2::7], apps[-1]]
     done = place(lua, folder, *(JOB | {"name": app} for app in some))
-    assert [one["partition"] for one in done] == [best[app] for app in some]
+    assert [placed["partition"] for placed in done] == [best[app] for app in some]
     done = place(lua, folder, *(JOB | {"name": f"{app}z"} for app in apps[:100]))
-    assert {one["partition"] for one in done} == {None}
+    assert {placed["partition"] for placed in done} == {None}
 
 
 SCRIPTS = [
@@ -294,12 +295,12 @@ SCRIPTS = [
 
 def twins(lua: str, folder: Path, jobs: list[dict[str, Any]]) -> None:
     """Assert that Lua and Python give jobs the same names."""
-    told = run(lua, folder, jobs, NAMED)
-    for job, found in zip(jobs, told, strict=True):
+    answers = run(lua, folder, jobs, NAMED)
+    for job, answer in zip(jobs, answers, strict=True):
         nodes = 1 if job.get("min_nodes", NOTHING) == NOTHING else job["min_nodes"]
         ours = names.named(job.get("name", ""), "", job.get("comment", ""), job.get("script", ""), nodes)
-        apps = [app.encode("latin-1").decode(errors="replace") for app in dict.fromkeys(found["apps"])]
-        assert (apps, found["input"], found["off"]) == (list(ours.apps), ours.input, ours.off), job
+        apps = [app.encode("latin-1").decode(errors="replace") for app in dict.fromkeys(answer["apps"])]
+        assert (apps, answer["input"], answer["off"]) == (list(ours.apps), ours.input, ours.off), job
 
 
 def test_the_controller_and_python_give_jobs_the_same_names(lua: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The plugin inside a real controller: where jobs land, what their users are told, and that none is ever lost."""
+"""The plugin inside a real controller: where jobs land, what their users read, and that none is ever lost."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_an_unknown_application_falls_to_the_default_without_a_word(slurm: Clust
     assert done.stderr == ""
 
 
-def test_the_user_is_told_what_was_chosen_and_why_in_one_line(slurm: Cluster) -> None:
+def test_the_user_reads_what_was_chosen_and_why_in_one_line(slurm: Cluster) -> None:
     done = slurm.run("sbatch", HOLD, "-Jlmp", "--wrap=true")
     assert done.stderr == (
         "sbatch: crossperf: partition big (genoa) by policy 'fastest': lmp takes about 2.5 min, 0.25 times as long as "
@@ -155,16 +155,16 @@ def test_200_submissions_in_a_row_lose_no_job_and_cost_little(slurm: Cluster) ->
     with Cluster(nodes=()) as bare:
         ours, theirs, jobs = [], [], []
         for number in range(200):
-            for one, times in ((slurm, ours), (bare, theirs)) if number % 2 else ((bare, theirs), (slurm, ours)):
-                place = [] if one is slurm else ["-pbig"]
+            for cluster, times in ((slurm, ours), (bare, theirs)) if number % 2 else ((bare, theirs), (slurm, ours)):
+                place = [] if cluster is slurm else ["-pbig"]
                 start = time.perf_counter()
-                job = one.submit(HOLD, "-Jlmp", *place)
+                job = cluster.submit(HOLD, "-Jlmp", *place)
                 times.append(time.perf_counter() - start)
-                if one is slurm:
+                if cluster is slurm:
                     jobs.append(job)
         assert len(bare.output("squeue", "-h").splitlines()) == 200
-    there = dict(line.split() for line in slurm.output("squeue", "-h", "-o%i %P").splitlines())
-    assert {job: there.get(job) for job in jobs} == dict.fromkeys(jobs, "big")
+    queued = dict(line.split() for line in slurm.output("squeue", "-h", "-o%i %P").splitlines())
+    assert {job: queued.get(job) for job in jobs} == dict.fromkeys(jobs, "big")
     assert len(set(jobs)) == 200
-    added_s = statistics.median(one - other for one, other in zip(ours, theirs, strict=True))
+    added_s = statistics.median(mine - other for mine, other in zip(ours, theirs, strict=True))
     assert added_s < 0.010, f"{added_s * 1e3:.1f} ms more than {statistics.median(theirs) * 1e3:.1f} ms"

@@ -21,7 +21,10 @@ KNOWN = {
 
 
 def busy(**waits: float) -> LiveQueues:
-    queues = {one.partition: Queue(one.nodes or 1, 0 if waits.get(one.partition) else 1, 5) for one in FACTS}
+    queues = {
+        partition.partition: Queue(partition.nodes or 1, 0 if waits.get(partition.partition) else 1, 5)
+        for partition in FACTS
+    }
     return LiveQueues(queues, lambda name, nodes: waits.get(name, 0.0))
 
 

@@ -15,7 +15,7 @@ __all__ = ["crossperf"]
 PARTITIONS = ("--partitions", "cpu=epyc-2,big=genoa,gpu=h200")
 
 
-def test_a_site_gets_its_files_and_is_told_what_to_do(crossperf: Crossperf, no_slurm: None) -> None:
+def test_a_site_gets_its_files_and_words_on_what_to_do(crossperf: Crossperf, no_slurm: None) -> None:
     done = crossperf("slurm", "setup", "-o", "etc", *PARTITIONS)
     assert done.status == 0
     assert set(contents(Path("etc"))) == {"job_submit.lua", "crossperf.lua", "crossperf-partitions.json"}

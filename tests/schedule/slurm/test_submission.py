@@ -29,10 +29,10 @@ def script(tmp_path: Path) -> str:
 
 
 def test_options_are_read_from_the_script_until_its_first_command(script: str) -> None:
-    found = parse([script, "-p", "an argument of the script"], {})
-    assert (found.job_name, found.nodes, found.limit_s, found.fixed) == ("melt", 4, 3600.0, None)
-    assert found.named("ann").apps == ("lammps",)
-    assert found.n_options == 0
+    submission = parse([script, "-p", "an argument of the script"], {})
+    assert (submission.job_name, submission.nodes, submission.limit_s, submission.fixed) == ("melt", 4, 3600.0, None)
+    assert submission.named("ann").apps == ("lammps",)
+    assert submission.n_options == 0
 
 
 def test_the_command_line_wins_over_variables_and_these_over_the_script(script: str) -> None:
@@ -66,7 +66,7 @@ def test_places_by_name_fix_a_job(option: str, script: str) -> None:
     assert parse([option, script], {}).fixed is not None
 
 
-def test_heterogeneous_jobs_are_told(tmp_path: Path) -> None:
+def test_heterogeneous_jobs_are_recognised(tmp_path: Path) -> None:
     assert parse(["-n1", ":", "-n2", "--wrap=x"], {}).fixed == "the job is heterogeneous"
     (tmp_path / "het.sh").write_text("#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\n./x\n")
     assert parse([str(tmp_path / "het.sh")], {}).fixed == "the job is heterogeneous"
@@ -74,8 +74,8 @@ def test_heterogeneous_jobs_are_told(tmp_path: Path) -> None:
 
 def test_the_script_may_come_from_standard_input_or_from_wrap() -> None:
     assert parse(["-N2"], {}).takes_stdin
-    found = parse(["-N2"], {}, b"#!/bin/sh\n#SBATCH -J piped\n./x\n")
-    assert (found.job_name, found.script.splitlines()[-1]) == ("piped", "./x")
+    submission = parse(["-N2"], {}, b"#!/bin/sh\n#SBATCH -J piped\n./x\n")
+    assert (submission.job_name, submission.script.splitlines()[-1]) == ("piped", "./x")
     wrapped = parse(["--wrap", "srun ./x"], {})
     assert (wrapped.job_name, wrapped.named("ann").apps, wrapped.takes_stdin) == ("wrap", ("wrap", "x"), False)
 
@@ -87,20 +87,20 @@ def test_what_sbatch_answers_at_once_waits_for_no_script(option: str) -> None:
 
 def test_what_is_wrong_is_left_for_sbatch_to_say() -> None:
     for arguments in (["no-such-file"], ["-N", "many", "x"], ["-J"], ["--unknown", "x"], ["-t", "soon", "x"], ["--"]):
-        found = parse(arguments, {})
-        assert (found.nodes, found.limit_s) == (1, None)
+        submission = parse(arguments, {})
+        assert (submission.nodes, submission.limit_s) == (1, None)
 
 
 def test_the_options_that_take_a_value_are_those_of_sbatch(slurm: Cluster) -> None:
     """sbatch complains of a missing value where a long option that needs one stands last."""
     need("sbatch")
     for option in sorted(_VALUED):
-        said = slurm.run("sbatch", f"--{option}").stderr
-        assert "requires an argument" in said, option
+        printed = slurm.run("sbatch", f"--{option}").stderr
+        assert "requires an argument" in printed, option
     for option in sorted(_FLAGS - {"help", "usage", "version"}):
-        said = slurm.run("sbatch", f"--{option}", "--no-such-option").stderr
-        assert "requires an argument" not in said, option
-        assert "unrecognized option '--no-such-option'" in said, option
+        printed = slurm.run("sbatch", f"--{option}", "--no-such-option").stderr
+        assert "requires an argument" not in printed, option
+        assert "unrecognized option '--no-such-option'" in printed, option
 
 
 def test_short_options_that_take_a_value_are_those_of_sbatch(slurm: Cluster) -> None:

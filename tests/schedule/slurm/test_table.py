@@ -76,8 +76,8 @@ def test_the_longest_line_and_the_version_are_the_same_for_both_readers() -> Non
 
 def test_a_job_is_found_by_its_most_special_key() -> None:
     def key(app: str, user: str, input_: str) -> table.Key | None:
-        found = TABLE.find(Named((app,), user, input_))
-        return found[0] if found else None
+        entry = TABLE.find(Named((app,), user, input_))
+        return entry[0] if entry else None
 
     assert key("lmp", "root", "melt") == ("lmp", "root", "melt")
     assert key("lmp", "ann", "melt") == ("lmp", "", "melt")

@@ -72,15 +72,15 @@ def test_an_application_is_known_by_the_mean_over_its_inputs_with_a_range_that_s
 def test_measured_medians_take_the_place_of_predictions_where_there_are_enough() -> None:
     known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
     measured = [*runs("epyc-2", 90, 100, 110), *runs("genoa", 150, 160, 200, 170), *runs("h200", 1.0, 1.0)]
-    found = workloads.with_learned(known, measured, "epyc-2")
+    learned = workloads.with_learned(known, measured, "epyc-2")
     for user in ("ann", ""):
-        spans = found["lmp", user, "melt"].spans
+        spans = learned["lmp", user, "melt"].spans
         assert spans["genoa"].relative == pytest.approx(1.65)
         assert spans["genoa"].runs == 4
         assert spans["h200"] == Span(0.1, 0.05, 0.2), "two runs are not enough"
-        assert found["lmp", user, "melt"].seconds == 100.0
-        assert found["lmp", user, "melt"].nodes == 2
-    table = table_of(found)
+        assert learned["lmp", user, "melt"].seconds == 100.0
+        assert learned["lmp", user, "melt"].nodes == 2
+    table = table_of(learned)
     assert order(table, ("lmp", "ann", "melt")) == ["gpu", "cpu", "big"]
     assert table.rows["lmp", "ann", "melt"].choices[2].runs == 4
 
@@ -97,32 +97,32 @@ def test_a_user_whose_jobs_behave_otherwise_gets_another_answer_than_all_others(
 
 def test_runs_where_the_default_was_not_measured_are_scaled_by_what_is_predicted_there() -> None:
     known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
-    found = workloads.with_learned(known, [*runs("genoa", 30, 30, 30), *runs("h200", 60, 60, 60)], "epyc-2")
-    one = found["lmp", "ann", "melt"]
+    learned = workloads.with_learned(known, [*runs("genoa", 30, 30, 30), *runs("h200", 60, 60, 60)], "epyc-2")
+    melt = learned["lmp", "ann", "melt"]
     scale_s = math.sqrt(30 / 0.5 * 60 / 0.1)  # the mean log of what each says of the default
-    assert one.seconds == pytest.approx(scale_s)
-    assert one.spans["h200"].relative == pytest.approx(60 / scale_s)
-    assert one.spans["h200"].relative / one.spans["genoa"].relative == pytest.approx(2.0)
-    assert one.spans["epyc-2"].relative == 1.0
+    assert melt.seconds == pytest.approx(scale_s)
+    assert melt.spans["h200"].relative == pytest.approx(60 / scale_s)
+    assert melt.spans["h200"].relative / melt.spans["genoa"].relative == pytest.approx(2.0)
+    assert melt.spans["epyc-2"].relative == 1.0
 
 
 def test_an_input_that_was_never_predicted_borrows_what_is_known_of_the_application() -> None:
     known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5})], "epyc-2")
-    found = workloads.with_learned(known, runs("epyc-2", 40, 40, 40, input_="nodes-2"), "epyc-2")
-    assert found["lmp", "ann", "nodes-2"].spans["genoa"].relative == 0.5
-    assert found["lmp", "ann", "nodes-2"].seconds == 40.0
+    learned = workloads.with_learned(known, runs("epyc-2", 40, 40, 40, input_="nodes-2"), "epyc-2")
+    assert learned["lmp", "ann", "nodes-2"].spans["genoa"].relative == 0.5
+    assert learned["lmp", "ann", "nodes-2"].seconds == 40.0
 
 
 def test_failed_runs_teach_no_times() -> None:
     measured = [*runs("epyc-2", 5, 5, 5, status="timeout"), *runs("genoa", 5, 5, 5)]
-    found = workloads.with_learned({}, measured, "epyc-2")
-    assert set(found["lmp", "ann", "melt"].spans) == {"genoa"}
-    table, left_out = ranking.table(found, SITE, FACTS, policies.make("fastest"), "fastest")
+    learned = workloads.with_learned({}, measured, "epyc-2")
+    assert set(learned["lmp", "ann", "melt"].spans) == {"genoa"}
+    table, left_out = ranking.table(learned, SITE, FACTS, policies.make("fastest"), "fastest")
     assert (len(table.rows), left_out) == (0, 3), "one partition alone is no choice"
 
 
 def test_measured_runs_alone_make_a_table_without_any_model() -> None:
-    found = workloads.with_learned({}, [*runs("epyc-2", 10, 10, 10), *runs("h200", 2, 2, 2)], "epyc-2")
-    table = table_of(found)
+    learned = workloads.with_learned({}, [*runs("epyc-2", 10, 10, 10), *runs("h200", 2, 2, 2)], "epyc-2")
+    table = table_of(learned)
     assert order(table, ("lmp", "", "")) == ["gpu", "cpu"]
     assert table.rows["lmp", "ann", "melt"].seconds == 10.0

@@ -13,9 +13,9 @@ local UP = 3 -- PARTITION_UP of slurm.h: takes jobs and starts them
 local unpack = unpack or table.unpack -- moved in Lua 5.2
 
 local set = function(names)
-  local found = {}
-  for _, name in ipairs(names) do found[name] = true end
-  return found
+  local members = {}
+  for _, name in ipairs(names) do members[name] = true end
+  return members
 end
 local LAUNCHERS, PREFIXES = set(WORDS.launchers), set(WORDS.prefixes)
 local INTERPRETERS, SHELL = set(WORDS.interpreters), set(WORDS.shell)
@@ -96,14 +96,14 @@ end
 -- What a job is called ------------------------------------------------------------------------------------------------
 
 local function words_of(comment)
-  local found, from = {}, 1
+  local words, from = {}, 1
   comment = " " .. (comment or "")
   while true do
     local _, at, name = comment:find("[%s;](%a+)=", from)
-    if not at then return found end
+    if not at then return words end
     local value, after = comment:match('^"([^"]+)"()', at + 1)
     if not value then value, after = comment:match("^([^%s;]+)()", at + 1) end
-    if value and not found[name] then found[name] = unescaped(value) end
+    if value and not words[name] then words[name] = unescaped(value) end
     from = after or at
   end
 end
@@ -188,8 +188,8 @@ end
 -- What a partition can take -------------------------------------------------------------------------------------------
 
 local function listed(names, name)
-  for _, one in ipairs(split(names, ",")) do
-    if one == name then return true end
+  for _, word in ipairs(split(names, ",")) do
+    if word == name then return true end
   end
   return false
 end
@@ -200,12 +200,12 @@ local function barred(allowed, denied, name)
   return denied and denied ~= "" and name and listed(denied, name)
 end
 
--- Whether a partition offers what a list such as 'gres:gpu:2,gres:nvme:1' asks for, so many times over.
+-- Whether a partition's nodes, `times` of them, offer what a list such as 'gres:gpu:2,gres:nvme:1' asks for.
 local function offers(offered, wanted, times)
-  for _, one in ipairs(split(wanted, ",")) do
-    one = one:gsub("^gres[:/]", "")
-    local name, count = one:match("^(.-)[:=](%d+)$")
-    local has = tonumber(("," .. offered .. ","):match("," .. (name or one):gsub("%p", "%%%0") .. "=(%d+),"))
+  for _, resource in ipairs(split(wanted, ",")) do
+    resource = resource:gsub("^gres[:/]", "")
+    local name, count = resource:match("^(.-)[:=](%d+)$")
+    local has = tonumber(("," .. offered .. ","):match("," .. (name or resource):gsub("%p", "%%%0") .. "=(%d+),"))
     if not has or has * times < tonumber(count or 1) then return false end
   end
   return true
@@ -349,7 +349,7 @@ local function decide(job, part_list)
     if choice.name == default then base_choice = choice end
   end
   if not best then return end
-  local said = sentence(app, best, unescaped(best.facts[3]), base_choice, tonumber(row[6]), unescaped(site[2]))
+  local message = sentence(app, best, unescaped(best.facts[3]), base_choice, tonumber(row[6]), unescaped(site[2]))
   local limit = given(job.time_limit, slurm.NO_VAL or 4294967294)
   if best.name ~= default then
     if SITE.scale_limits and limit and base_choice then
@@ -357,7 +357,7 @@ local function decide(job, part_list)
     end
     job.partition = best.name
   end
-  slurm.log_user("%s", said)
+  slurm.log_user("%s", message)
 end
 
 -- Send a job where it should run. Never raises; returns nothing.
