@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import MissingDependencyError
 from crossperf.report.figures.drawn import Drawn
-from crossperf.schedule.arrays import Floats, Ints
 from crossperf.schedule.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def _bar(start: float, first: int, width: float, count: int, colour: Any) -> Any
     return Rectangle((start, first), width, count, facecolor=colour, edgecolor="white", linewidth=0.3)
 
 
-def nodes_of(outcome: Outcome, c: int) -> list[Ints]:
+def nodes_of(outcome: Outcome, c: int) -> list[Integers]:
     """Return which nodes each job of a cluster has: the lowest that are free when it starts."""
     here = np.flatnonzero(outcome.cluster == c)
     free_at = np.full(outcome.machines.nodes[c], -np.inf)
-    taken: dict[int, Ints] = {}
+    taken: dict[int, Integers] = {}
     for job in here[np.argsort(outcome.start_s[here], kind="stable")]:
         nodes = np.flatnonzero(free_at <= outcome.start_s[job])[: outcome.jobs.nodes[job]]
         free_at[nodes] = outcome.end_s[job]
@@ -85,7 +85,7 @@ def nodes_of(outcome: Outcome, c: int) -> list[Ints]:
     return [taken[int(job)] for job in here]
 
 
-def _stretches(nodes: Ints) -> list[tuple[int, int]]:
+def _stretches(nodes: Integers) -> list[tuple[int, int]]:
     """Return the first node and the length of each unbroken stretch.
 
     >>> _stretches(np.array([0, 1, 2, 5, 6]))
@@ -124,7 +124,7 @@ def _legend() -> list[Any]:
     return [used, Line2D([], [], color="tab:red", linewidth=0.8, label="jobs waiting (right)")]
 
 
-def levels(grid_s: Floats, from_s: Floats, to_s: Floats, weight: Ints) -> Floats:
+def levels(grid_s: Floats, from_s: Floats, to_s: Floats, weight: Integers) -> Floats:
     """Return the sum of the weights of what is under way at each point of time.
 
     >>> levels(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0]), np.array([2.0, 3.0]), np.array([4, 1]))
@@ -134,7 +134,7 @@ def levels(grid_s: Floats, from_s: Floats, to_s: Floats, weight: Ints) -> Floats
     return begun - over
 
 
-def _sum_until(grid_s: Floats, time_s: Floats, weight: Ints) -> Floats:
+def _sum_until(grid_s: Floats, time_s: Floats, weight: Integers) -> Floats:
     order = np.argsort(time_s)
     so_far = np.concatenate([[0.0], np.cumsum(weight[order])])
     return np.asarray(so_far[np.searchsorted(time_s[order], grid_s, side="right")])

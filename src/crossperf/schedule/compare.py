@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from crossperf.arrays import Floats
 from crossperf.errors import SettingsError
 from crossperf.plain import to_json
-from crossperf.schedule.arrays import Floats
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import JobCounts, JobMetrics

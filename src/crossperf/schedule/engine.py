@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from crossperf.schedule.arrays import Floats, Ints
+from crossperf.arrays import Floats, Integers
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -72,8 +72,8 @@ _TRUST_S = 3600.0
 class State(NamedTuple):
     """Everything that is known of the jobs and clusters at one time; the functions below change it in place."""
 
-    nodes_j: Ints
-    size_class_j: Ints
+    nodes_j: Integers
+    size_class_j: Integers
     #: The time limit that the scheduler believes in. A job never runs for longer.
     limit_j: Floats
     run_j: Floats
@@ -84,39 +84,39 @@ class State(NamedTuple):
     queued_at_j: Floats
     foreseen_j: Floats
 
-    size_c: Ints
-    free_c: Ints
-    running_c: Ints
-    queued_c: Ints
+    size_c: Integers
+    free_c: Integers
+    running_c: Integers
+    queued_c: Integers
     #: The first and last place in use of each queue.
-    head_c: Ints
-    tail_c: Ints
+    head_c: Integers
+    tail_c: Integers
     #: Node-seconds of the queued jobs, as predicted.
     work_c: Floats
     #: The reservation of the first queued job: its shadow time, and the spare nodes then.
     shadow_c: Floats
-    spare_c: Ints
+    spare_c: Integers
     #: What jobs of each octave of sizes and class of limits have waited of late, and what was foreseen for them.
     waited_col: Floats
     foreseen_col: Floats
 
     #: The running jobs by end, latest first: by the true end, by the limit, and by the predicted end.
     end_cr: Floats
-    end_job_cr: Ints
+    end_job_cr: Integers
     limit_end_cr: Floats
-    limit_end_job_cr: Ints
+    limit_end_job_cr: Integers
     expected_end_cr: Floats
-    expected_end_job_cr: Ints
+    expected_end_job_cr: Integers
 
     #: The queue in order of arrival; -1 where a job has left it.
-    queue_cq: Ints
+    queue_cq: Integers
     #: The fewest nodes of each class of sizes.
-    fewest_k: Ints
+    fewest_k: Integers
     #: The shortest limit of each class below each node of the tree, whose leaves are blocks of places; inf for none.
     shortest_ctk: Floats
 
 
-def _classes(largest: int) -> Ints:
+def _classes(largest: int) -> Integers:
     """Return the fewest nodes of each class of sizes: one class for each size up to 8, four to each doubling above.
 
     >>> _classes(20)
@@ -126,7 +126,7 @@ def _classes(largest: int) -> Ints:
     return np.array([nodes for nodes in (*range(1, 8), *above) if nodes <= largest])
 
 
-def empty(sizes: Sequence[int], nodes_j: Ints, places: int = 1024) -> State:
+def empty(sizes: Sequence[int], nodes_j: Integers, places: int = 1024) -> State:
     """Return clusters of these sizes with nothing on them, and jobs of which no more than their nodes are known.
 
     A queue has room for `places` jobs before it must be tidied: 32 or more, a power of two.
@@ -220,7 +220,7 @@ def submit(state: State, c: int, job: int, now: float, backfill: bool) -> bool:
 
 
 @compiled
-def replay(state: State, first: int, submit_j: Floats, cluster_j: Ints, backfill: bool) -> int:
+def replay(state: State, first: int, submit_j: Floats, cluster_j: Integers, backfill: bool) -> int:
     """Submit jobs that are placed already, from `first` on, until a queue is full; return the next job to submit.
 
     Jobs of cluster -1 are passed over.
@@ -236,7 +236,7 @@ def replay(state: State, first: int, submit_j: Floats, cluster_j: Ints, backfill
 
 @compiled
 def predict_waits(
-    state: State, clusters_m: Ints, limit_m: Floats, nodes: int, now: float, backfill: bool, wait_m: Floats
+    state: State, clusters_m: Integers, limit_m: Floats, nodes: int, now: float, backfill: bool, wait_m: Floats
 ) -> None:
     """Write the predicted wait of a job of `nodes` nodes in each of several places into `wait_m`.
 
@@ -390,7 +390,9 @@ def _next_to_backfill(state: State, c: int, place: int, now: float) -> int:
 
 
 @compiled
-def _next_leaf(shortest_tk: Floats, fewest_k: Ints, at: int, now: float, free: int, shadow: float, spare: int) -> int:
+def _next_leaf(
+    shortest_tk: Floats, fewest_k: Integers, at: int, now: float, free: int, shadow: float, spare: int
+) -> int:
     """Return the first leaf after a node of the tree that may hold a job to backfill; -1 where there is none."""
     leaves = len(shortest_tk) // 2
     while True:
@@ -408,7 +410,7 @@ def _next_leaf(shortest_tk: Floats, fewest_k: Ints, at: int, now: float, free: i
 
 
 @compiled
-def _may_hold(shortest_k: Floats, fewest_k: Ints, now: float, free: int, shadow: float, spare: int) -> bool:
+def _may_hold(shortest_k: Floats, fewest_k: Integers, now: float, free: int, shadow: float, spare: int) -> bool:
     """Tell whether a job to backfill can be below a node of the tree: never wrong where it is False."""
     # The fewest nodes and the shortest limit of a class may be those of two jobs, so True means only perhaps.
     for k in range(len(fewest_k)):
@@ -484,7 +486,7 @@ def _update_tree(state: State, c: int, place: int, k: int) -> None:
 
 
 @compiled
-def _insert(end_r: Floats, job_r: Ints, count: int, end: float, job: int) -> None:
+def _insert(end_r: Floats, job_r: Integers, count: int, end: float, job: int) -> None:
     """Put a job among `count` that are ordered by end, latest first."""
     i = count
     while i > 0 and end_r[i - 1] < end:
@@ -496,7 +498,7 @@ def _insert(end_r: Floats, job_r: Ints, count: int, end: float, job: int) -> Non
 
 
 @compiled
-def _remove(end_r: Floats, job_r: Ints, last: int, job: int) -> None:
+def _remove(end_r: Floats, job_r: Integers, last: int, job: int) -> None:
     """Take a job out of those up to `last`, closing the gap."""
     i = last
     while job_r[i] != job:

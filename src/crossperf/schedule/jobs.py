@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError, some_of
 from crossperf.files import whole
-from crossperf.schedule.arrays import Floats, Ints
 
 
 class TraceError(CrossperfError):
@@ -35,11 +35,11 @@ class Jobs:
     """
 
     submit_s: Floats
-    nodes: Ints
+    nodes: Integers
     run_s: Floats
     requested_s: Floats
-    user: Ints
-    executable: Ints
+    user: Integers
+    executable: Integers
     name: str = "jobs"
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

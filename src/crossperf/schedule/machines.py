@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from crossperf.arrays import Integers
 from crossperf.errors import some_of
-from crossperf.schedule.arrays import Ints
 from crossperf.schedule.times import ScheduleTableError
 
 
@@ -38,7 +38,7 @@ class Machines:
         fits = [name for name in self.names if mode == name or mode.startswith(f"{name}-")]
         return self.names.index(max(fits, key=len)) if fits else None
 
-    def clusters_of(self, modes: Iterable[str], table: str = "the table") -> Ints:
+    def clusters_of(self, modes: Iterable[str], table: str = "the table") -> Integers:
         """Return the cluster of each mode, -1 where it has none; raise where no mode has one."""
         clusters = [self.cluster_of(mode) for mode in modes]
         if all(cluster is None for cluster in clusters):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from crossperf.arrays import Floats, Integers, Mask
 from crossperf.plain import to_json
-from crossperf.schedule.arrays import Flags, Floats, Ints
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 
@@ -89,23 +89,23 @@ class Outcome:
     jobs: Jobs
     machines: Machines
     modes: tuple[str, ...]
-    workload: Ints
-    cluster: Ints
-    mode: Ints
+    workload: Integers
+    cluster: Integers
+    mode: Integers
     start_s: Floats
     run_s: Floats
     expected_run_s: Floats
     limit_s: Floats
-    doublings: Ints
-    killed: Flags
+    doublings: Integers
+    killed: Mask
     deadline_s: Floats
-    why_not: Ints
+    why_not: Integers
     policy: str
     predictor: str
     seed: int
 
     @property
-    def placed(self) -> Flags:
+    def placed(self) -> Mask:
         """Which jobs ran."""
         return self.cluster >= 0
 

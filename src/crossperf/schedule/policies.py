@@ -25,8 +25,8 @@ from typing import TypeVar, cast
 import numpy as np
 
 from crossperf import plugins
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
-from crossperf.schedule.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class Options:
     run_s: Floats
     low_s: Floats
     high_s: Floats
-    nodes: Ints
-    free_nodes: Ints
-    queued: Ints
+    nodes: Integers
+    free_nodes: Integers
+    queued: Integers
     price_per_node_hour: Floats
     waits: Callable[[], Floats]
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from crossperf.arrays import Floats, Integers
 from crossperf.records import Prediction
-from crossperf.schedule.arrays import Floats, Ints
 from crossperf.schedule.times import RelativeTimes
 
 
@@ -58,7 +58,7 @@ def ideal(truth: RelativeTimes) -> RelativeTimes:
 PREDICTORS = {"ideal": ideal, "app-average": app_average, "machine-average": machine_average}
 
 
-def _averaged(truth: RelativeTimes, group_w: Ints, name: str) -> RelativeTimes:
+def _averaged(truth: RelativeTimes, group_w: Integers, name: str) -> RelativeTimes:
     """Return the mean speed-up of each group, NaN in modes that none of the group runs in."""
     relative_wm, low_wm, high_wm = (np.full_like(truth.relative_wm, np.nan) for _ in range(3))
     for group in range(group_w.max() + 1):

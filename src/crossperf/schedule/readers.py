@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from crossperf.arrays import Floats
 from crossperf.errors import SettingsError, did_you_mean, some_of
 from crossperf.runs import table as runs_table
-from crossperf.schedule.arrays import Floats
 from crossperf.schedule.machines import Machines, price_of
 from crossperf.schedule.times import CELLS, RelativeTimes, ScheduleTableError
 

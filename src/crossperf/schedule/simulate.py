@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crossperf.arrays import Floats, Integers, Mask
 from crossperf.errors import SettingsError
 from crossperf.schedule import engine, policies
-from crossperf.schedule.arrays import Flags, Floats, Ints
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import Outcome
@@ -65,16 +65,16 @@ class _Places(NamedTuple):
 
     platforms: tuple[str, ...]
     clusters: tuple[str, ...]
-    mode_m: Ints
-    cluster_m: Ints
-    nodes_m: Ints
+    mode_m: Integers
+    cluster_m: Integers
+    nodes_m: Integers
     price_m: Floats
     true_m: Floats
     relative_m: Floats
     low_m: Floats
     high_m: Floats
 
-    def where(self, keep_m: Flags) -> _Places:
+    def where(self, keep_m: Mask) -> _Places:
         """Return the places that are marked."""
         kept = np.flatnonzero(keep_m)
         return _Places._make(

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
-from crossperf.schedule.arrays import Floats, Ints
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.times import RelativeTimes
@@ -73,7 +73,7 @@ def draw(n_jobs: int, machines: Machines, truth: RelativeTimes, *, utilisation: 
     )
 
 
-def _sizes(rng: np.random.Generator, n_jobs: int, largest: int) -> Ints:
+def _sizes(rng: np.random.Generator, n_jobs: int, largest: int) -> Integers:
     """Return numbers of nodes: half as many jobs for twice the nodes, three of four a power of two."""
     log2_j = -np.log2(1.0 - rng.random(n_jobs) * (1.0 - 1.0 / (largest + 1)))
     exact_j = rng.random(n_jobs) < _POWER_OF_TWO
@@ -113,7 +113,7 @@ def _mean_relative_time(truth: RelativeTimes, machines: Machines) -> float:
     return float(np.mean([anywhere_w[apps[nodes_w > 0] == app].mean() for app in np.unique(apps[nodes_w > 0])]))
 
 
-def workloads_of(jobs: Jobs, truth: RelativeTimes, seed: int = 0) -> Ints:
+def workloads_of(jobs: Jobs, truth: RelativeTimes, seed: int = 0) -> Integers:
     """Return a workload for each job: an application, all with the same chance, then one of its inputs.
 
     Jobs of one executable are of one application where the trace tells them apart.
@@ -131,7 +131,7 @@ def workloads_of(jobs: Jobs, truth: RelativeTimes, seed: int = 0) -> Ints:
     return np.asarray(np.concatenate(inputs)[starts[app_j] + (share_j * counts[app_j]).astype(np.int64)])
 
 
-def homes_of(jobs: Jobs, machines: Machines, seed: int = 0) -> Ints:
+def homes_of(jobs: Jobs, machines: Machines, seed: int = 0) -> Integers:
     """Return the cluster that each job's user would choose: one for each user, larger clusters having more of them."""
     rng = np.random.default_rng([seed, 2])
     users, user_j = np.unique(jobs.user, return_inverse=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from crossperf.arrays import Floats
 from crossperf.errors import CrossperfError, some_of
-from crossperf.schedule.arrays import Floats
 
 #: What a cell of a file can hold: seconds over seconds on the reference, or the other way round.
 CELLS = ("relative-time", "speedup")
