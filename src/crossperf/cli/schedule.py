@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.options import names
-from crossperf.cli.output import JSON, progress_bar, say, wrote
+from crossperf.cli.options import PATH, names, seed
+from crossperf.cli.output import JSON, progress_bar, say, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from crossperf.schedule.outcome import Outcome
     from crossperf.schedule.times import RelativeTimes
 
-FILE = click.Path(path_type=Path)
 _OTHER_JOBS = "the predictors let different numbers of jobs run, so their metrics are not of the same jobs."
 
 
@@ -29,7 +28,7 @@ def schedule() -> None:
 
 
 @schedule.command()
-@click.option("--truth", type=FILE, required=True, help="True times: .csv or .json by workload, or a runs table.")
+@click.option("--truth", type=PATH, required=True, help="True times: .csv or .json by workload, or a runs table.")
 @click.option(
     "--predictions",
     default="ideal",
@@ -37,14 +36,12 @@ def schedule() -> None:
     metavar="LIST",
     help="Of ideal, app-average, machine-average, a table like the truth, or a model's folder (with --runs).",
 )
-@click.option("--machines", type=FILE, required=True, help="CSV: machine,size and perhaps price_per_node_hour.")
+@click.option("--machines", type=PATH, required=True, help="CSV: machine,size and perhaps price_per_node_hour.")
 @click.option("--jobs", "n_jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read TRACE.swf(.gz).")
 @click.option(
     "--policy", default="turnaround,considerate", show_default=True, metavar="LIST", help="Names or FILE.py:FUNCTION."
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of jobs, workloads and policies."
-)
+@seed("jobs, workloads and policies")
 @click.option("--seeds", type=click.IntRange(1, 1000), help="With --compare: number of seeds, from --seed on.  [10]")
 @click.option("--compare", "comparing", is_flag=True, help="Over several seeds, and say which differences are real.")
 @click.option("--limits", default="double", show_default=True, help="A limit that is too short: double it, or strict.")
@@ -57,9 +54,9 @@ def schedule() -> None:
 @click.option("--processors-per-node", type=click.IntRange(1), help="Of a trace.  [by its header, else 1]")
 @click.option("--cells", help="What a CSV holds: speedup or relative-time.  [speedup below 'Args']")
 @click.option("--reference", help="Platform of a runs table that --truth is relative to.  [the most measured]")
-@click.option("--runs", "runs_file", type=FILE, help="Runs that a model predicts from.")
+@click.option("--runs", "runs_file", type=PATH, help="Runs that a model predicts from.")
 @click.option("--source", help="Platform whose runs a model predicts from.  [the most measured]")
-@click.option("--figure", "figure_file", type=FILE, help="Draw the last simulation: .png, .svg or .pdf.")
+@click.option("--figure", "figure_file", type=PATH, help="Draw the last simulation: .png, .svg or .pdf.")
 @JSON
 def simulate(
     truth: Path,
@@ -214,7 +211,6 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
 def _show_outcomes(
     outcomes: Sequence[Outcome], truth: RelativeTimes, figure_file: Path | None, json_file: Path | None
 ) -> None:
-    from crossperf.files import write_json
     from crossperf.report import schedule_figure, schedule_terminal
 
     picture = schedule_figure.draw(outcomes[-1]) if figure_file else None
@@ -225,8 +221,7 @@ def _show_outcomes(
         picture.save(figure_file)
         wrote(figure_file)
     if json_file:
-        write_json(json_file, {"format": 1, "simulations": [outcome.to_json() for outcome in outcomes]})
-        wrote(json_file)
+        write_facts(json_file, {"simulations": [outcome.to_json() for outcome in outcomes]})
     if not any(outcome.placed.any() for outcome in outcomes):
         raise CrossperfError("no job can be placed, for the reasons above. Check machines, times and --wall-limit.")
 
@@ -260,7 +255,6 @@ def _say_killed(who: str, killed: int) -> None:
 
 
 def _show_comparison(result: Comparison, jobs: Jobs, truth: RelativeTimes, json_file: Path | None) -> None:
-    from crossperf.files import write_json
     from crossperf.report import schedule_terminal
 
     schedule_terminal.comparison(result)
@@ -271,6 +265,4 @@ def _show_comparison(result: Comparison, jobs: Jobs, truth: RelativeTimes, json_
         say(f"doubt: {_OTHER_JOBS}")
     for scores in result.scores:
         _say_killed(scores.name, scores.counts.killed)
-    if json_file:
-        write_json(json_file, result.to_json())
-        wrote(json_file)
+    write_facts(json_file, result.to_json())

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crossperf.cli.options import PATH
 from crossperf.cli.output import say
-from crossperf.cli.slurm.options import PATH, POLICY, SCALE_LIMITS
+from crossperf.cli.slurm.options import POLICY, SCALE_LIMITS
 from crossperf.errors import CrossperfError, SettingsError
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from crossperf.cli.options import PATH
 from crossperf.cli.output import say, wrote
-from crossperf.cli.slurm.options import PARTITIONS, PATH, site_of
+from crossperf.cli.slurm.options import PARTITIONS, site_of
 from crossperf.errors import SettingsError
 
 #: Lines of a history that are named one by one; the rest is counted.

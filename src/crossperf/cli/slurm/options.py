@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +11,6 @@ from crossperf.errors import SettingsError
 if TYPE_CHECKING:
     from crossperf.schedule.slurm.site import Site
 
-PATH = click.Path(path_type=Path)
 PARTITIONS = click.option(
     "--partitions",
     metavar="P=PLATFORM,...|FILE",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crossperf.cli.options import PATH
 from crossperf.cli.output import say, wrote
-from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, PATH, SCALE_LIMITS, site_of
+from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, SCALE_LIMITS, site_of
 from crossperf.errors import CrossperfError, some_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.options import SEED
+from crossperf.cli.options import PATH, seed
 from crossperf.cli.output import say, wrote
-from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, PATH, POLICY, site_of
+from crossperf.cli.slurm.options import DEFAULT, PARTITIONS, POLICY, site_of
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "--live", is_flag=True, help="Let the policy see the queues as they are now; write it again every few minutes."
 )
 @click.option("--good-for", type=click.IntRange(1), default=1800, show_default=True, help="Seconds that --live holds.")
-@SEED
+@seed("policies that draw")
 def table(
     model_folder: Path | None,
     runs: Path | None,
