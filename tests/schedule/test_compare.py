@@ -43,6 +43,16 @@ def test_every_policy_meets_every_predictor_on_the_same_jobs() -> None:
     json.dumps(result.to_json(), allow_nan=False)
 
 
+def test_a_comparison_prints_in_ten_lines_and_is_a_frame_of_its_combinations() -> None:
+    result = compare(lambda seed: random_jobs(seed, 50, 4), TWO, TRUTH, [TRUTH], ["fastest", "random"], [0, 1])
+    assert len(repr(result).splitlines()) <= 10
+    assert "mean over 2 seeds (0 to 1)" in repr(result)
+    assert result._repr_html_().startswith("<table")
+    frame = result.to_frame()
+    assert list(frame["policy"]) == ["fastest", "random"]
+    assert frame[METRIC][0] == pytest.approx(result.scores[0].metrics[METRIC].mean())
+
+
 def test_the_paired_test_is_that_of_scipy_on_logs() -> None:
     first, second = (10.0, 12.0, 9.0, 14.0), (11.0, 15.0, 9.5, 15.0)
     (difference,) = differences([scores("p", "x", *first), scores("q", "x", *second)])

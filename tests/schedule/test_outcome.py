@@ -55,6 +55,18 @@ def test_json_holds_the_metrics_and_what_became_of_every_job(outcome: Outcome) -
     assert "jobs" not in outcome.to_json(with_jobs=False)
 
 
+def test_an_outcome_prints_in_ten_lines_and_is_a_frame_of_its_jobs(outcome: Outcome) -> None:
+    lines = repr(outcome).splitlines()
+    assert lines[0] == "jobs on 2 clusters of 6 nodes"
+    assert len(lines) <= 10
+    assert "60.0 min" in lines[2]  # the makespan
+    assert "100%, 1" in lines[4]  # `small` was in use all the time, by one job
+    assert outcome._repr_html_().count("<table") == 2
+    frame = outcome.to_frame()
+    assert frame.shape[0] == 4
+    assert list(frame["platform"][:3]) == ["big", "small", "big"]
+
+
 def test_where_no_job_ran_there_are_no_metrics() -> None:
     nothing = simulate(jobs((0, 9, 1, 1)), MACHINES, TRUTH, TRUTH, "fastest")
     assert nothing.metrics().mean_wait_s is None

@@ -7,6 +7,14 @@ from crossperf.schedule.times import ScheduleTableError, aligned
 from tests.schedule.worlds import times
 
 
+def test_a_table_of_times_prints_in_a_line_and_is_a_frame_of_its_workloads() -> None:
+    table = times(["a", "b"], [1, 2], [3, 4])
+    assert repr(table) == "RelativeTimes(times: 2 workloads in the modes a, b)"
+    frame = table.to_frame()
+    assert list(frame.columns) == ["app", "input", "a", "b"]
+    assert list(frame["b"]) == [2.0, 4.0]
+
+
 def test_tables_are_brought_to_the_workloads_they_share() -> None:
     truth, partial = times(["a", "b"], [1, 2], [3, 4], [5, 6]), times(["b"], [9], [8])
     first, second = aligned(truth, partial)

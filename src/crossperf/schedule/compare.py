@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from crossperf import display
 from crossperf.arrays import Floats
 from crossperf.errors import SettingsError
 from crossperf.plain import to_json
+from crossperf.runs.frames import to_frame
+from crossperf.schedule import views
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import JobCounts, JobMetrics
@@ -97,13 +100,35 @@ class TurnaroundDifference:
         return {**sides, "factor": self.factor, "low": self.low, "high": self.high, "p": self.p, "real": self.real}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """Every policy with every predictor over the same seeds."""
+    """Every policy with every predictor over the same seeds; `to_frame` has a row for each combination."""
 
     seeds: tuple[int, ...]
     scores: tuple[PolicyScores, ...]
     differences: tuple[TurnaroundDifference, ...]
+
+    @property
+    def about(self) -> str:
+        """What the numbers of the table are."""
+        return f"mean over {len(self.seeds)} seeds ({self.seeds[0]} to {self.seeds[-1]}) ± half of its 95 % interval"
+
+    def __repr__(self) -> str:
+        real = sum(difference.real for difference in self.differences)
+        words = f"{real} of {len(self.differences)} differences in mean turnaround are real"
+        return "\n".join([self.about, display.to_text(views.scores(self)), words])
+
+    def _repr_html_(self) -> str:
+        return display.to_html(views.scores(self, self.about))
+
+    def to_frame(self) -> Any:
+        """Return the mean of each metric over the seeds and half of its 95 % interval as a data frame."""
+        columns: dict[str, Sequence[Any]] = {
+            name: [getattr(scores, name) for scores in self.scores] for name in ("policy", "predictor")
+        }
+        for name in self.scores[0].metrics:
+            columns[name], columns[f"{name}_half_width"] = zip(*(s.interval(name) for s in self.scores), strict=True)
+        return to_frame(columns)
 
     @property
     def counts(self) -> JobCounts:

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from crossperf import display
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.plain import to_json
+from crossperf.runs.frames import to_frame
+from crossperf.schedule import views
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 
@@ -66,9 +69,11 @@ class ClusterUse:
     utilisation: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """What became of every job, in arrays over the jobs.
+
+    It prints as its metrics and the use of the clusters; `to_frame` has a row for each job.
 
     Parameters
     ----------
@@ -103,6 +108,25 @@ class Outcome:
     policy: str
     predictor: str
     seed: int
+
+    @property
+    def about(self) -> str:
+        """The jobs and the clusters in words."""
+        return f"{self.jobs.name} on {len(self.machines.names)} clusters of {sum(self.machines.nodes):,} nodes"
+
+    def __repr__(self) -> str:
+        return "\n".join([self.about, *map(display.to_text, self._views())])
+
+    def _repr_html_(self) -> str:
+        return "".join(map(display.to_html, self._views()))
+
+    def _views(self) -> tuple[display.TableView, display.TableView]:
+        captions = (self.about, "share of each cluster in use, and jobs that ran there")
+        return views.metrics([self], captions[0]), views.use([self], captions[1])
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each job: pandas, or Polars where pandas is not installed."""
+        return to_frame(self._columns())
 
     @property
     def placed(self) -> Mask:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from crossperf.arrays import Floats
 from crossperf.errors import CrossperfError, some_of
+from crossperf.runs.frames import to_frame
 
 #: What a cell of a file can hold: seconds over seconds on the reference, or the other way round.
 CELLS = ("relative-time", "speedup")
@@ -22,7 +23,7 @@ class ScheduleTableError(CrossperfError):
     """A table of times or machines cannot be used; ``path`` names it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RelativeTimes:
     """Time of each workload in each mode over its time on the reference; NaN where it cannot run.
 
@@ -30,9 +31,8 @@ class RelativeTimes:
     The interval from `low_wm` to `high_wm` covers the truth in 80 % of the cases; both equal the time where none is
     known.
 
-    >>> truth = RelativeTimes.of([("lu", "n=64")], ["cpu", "gpu"], np.array([[1.0, 0.25]]))
-    >>> truth.of_modes(["gpu"]).relative_wm
-    array([[0.25]])
+    >>> RelativeTimes.of([("lu", "n=64")], ["cpu", "gpu"], np.array([[1.0, 0.25]]))
+    RelativeTimes(times: 1 workloads in the modes cpu, gpu)
     """
 
     workloads: tuple[tuple[str, str], ...]
@@ -42,7 +42,15 @@ class RelativeTimes:
     high_wm: Floats
     group_w: tuple[str, ...]
     name: str = "times"
-    notes: tuple[str, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"RelativeTimes({self.name}: {len(self.workloads):,} workloads in the modes {some_of(self.modes, 12)})"
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each workload: app, input, and the relative time in each mode."""
+        names = zip(("app", "input"), zip(*self.workloads, strict=True), strict=True)
+        return to_frame(dict(names) | dict(zip(self.modes, self.relative_wm.T.tolist(), strict=True)))
 
     @classmethod
     def of(
