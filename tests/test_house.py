@@ -33,6 +33,7 @@ CLEAN_TEXTS = [
     "benchmarks/missing.md",
     "benchmarks/missing.py",
     "benchmarks/scheduling.md",
+    "benchmarks/scheduling.py",
     "benchmarks/scheduling_speed.md",
     "benchmarks/scheduling_speed.py",
     "benchmarks/slurm.md",
