@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from crossperf.model.encoding import Encoder
 from numpy.typing import NDArray
 
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
 from crossperf import catalog, dataset, evaluation, model
 from crossperf.dataset import Dataset
 from crossperf.evaluation import metrics
-from crossperf.model.encoding import Encoder
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

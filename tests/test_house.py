@@ -27,6 +27,7 @@ CLEAN_TEXTS = [
     "benchmarks/missing.py",
     "benchmarks/report.py",
     "benchmarks/scheduling.md",
+    "benchmarks/scheduling.py",
     "benchmarks/scheduling_speed.md",
     "benchmarks/scheduling_speed.py",
     "benchmarks/slurm.md",

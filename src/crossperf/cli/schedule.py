@@ -210,7 +210,7 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
     seen = set(saved.workloads)
     if learned := sum(workload in seen for workload in predicted.workloads):
         total = len(predicted.workloads)
-        say(f"doubt: {folder} was trained on {learned:,} of these {total:,} workloads, so it does better here.")
+        say(f"caveat: {folder} was trained on {learned:,} of these {total:,} workloads, so it does better here.")
     return predicted
 
 
@@ -247,7 +247,7 @@ def _say_doubts(outcomes: Sequence[Outcome]) -> None:
         for reason, count in reasons.items():
             say(f"note: {count:,} of {len(outcomes[0].jobs):,} jobs could go nowhere{who}: {reason}.")
     if not same:
-        say(f"doubt: {_OTHER_JOBS}")
+        say(f"caveat: {_OTHER_JOBS}")
     for outcome in outcomes:
         counts, who = outcome.counts(), f"{outcome.policy} with {outcome.predictor}"
         _say_killed(who, counts.killed)
@@ -257,7 +257,7 @@ def _say_doubts(outcomes: Sequence[Outcome]) -> None:
 
 def _say_killed(who: str, killed: int) -> None:
     if killed:
-        say(f"doubt: {who}: {killed:,} jobs were ended at their limit and count as run until then.")
+        say(f"caveat: {who}: {killed:,} jobs were ended at their limit and count as run until then.")
 
 
 def _show_comparison(result: Comparison, jobs: Jobs, truth: RelativeTimes, json_file: Path | None) -> None:
@@ -268,7 +268,7 @@ def _show_comparison(result: Comparison, jobs: Jobs, truth: RelativeTimes, json_
     if result.counts.unplaceable:
         say(f"note: {result.counts.unplaceable:,} of {result.counts.jobs:,} placements went nowhere, over all.")
     if len({scores.counts.placed for scores in result.scores}) > 1:
-        say(f"doubt: {_OTHER_JOBS}")
+        say(f"caveat: {_OTHER_JOBS}")
     for scores in result.scores:
         _say_killed(scores.name, scores.counts.killed)
     write_facts(json_file, result.to_json)
