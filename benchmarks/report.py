@@ -24,14 +24,16 @@ import matplotlib
 import numpy as np
 
 from crossperf import dataset
+from crossperf.arrays import Floats
 from crossperf.dataset import Dataset
+from crossperf.dataset.features import Features
 from crossperf.datasets import toy
 from crossperf.evaluation import Evaluation, ModelScores, Scoreboard, metrics
 from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.run import score_cells
-from crossperf.model.store import versions
+from crossperf.model.trained import versions
 
 HERE = Path(__file__).parent
 INPUTS = 10
@@ -97,11 +99,6 @@ def made_up(data: Dataset) -> Evaluation:
         "plain": HeldOutPredictions(made_up_predictions(data, 0.4, rng).predicted_np),
     }
     scores = {name: ModelScores.of([score_cells(own, data, order)]) for name, own in predictions.items()}
-    plane = rng.standard_normal((data.features_nf.shape[1], 4))
-
-    def latent(features_nf: np.ndarray) -> np.ndarray:
-        return np.log1p(np.abs(np.nan_to_num(features_nf))) @ plane
-
     return Evaluation(
         table=data.table,
         split="workload",
@@ -111,8 +108,17 @@ def made_up(data: Dataset) -> Evaluation:
         constant=ConstantAnswer.of(data),
         versions=versions(),
         held_out=HeldOut.of(data, [np.arange(len(data))], {name: [own] for name, own in predictions.items()}),
-        latent=LatentMap.of("with-intervals", latent, data),
+        latent=LatentMap.of("with-intervals", Plane(), data),
     )
+
+
+class Plane:
+    """A latent space of four made-up directions."""
+
+    def latent(self, features: Features) -> Floats:
+        """Return the place of each cell."""
+        matrix_nf = np.log1p(np.abs(np.nan_to_num(features.values_nf)))
+        return matrix_nf @ np.random.default_rng(1).standard_normal((matrix_nf.shape[1], 4))
 
 
 def made_up_predictions(data: Dataset, error: float, rng: np.random.Generator) -> HeldOutPredictions:

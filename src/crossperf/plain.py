@@ -30,16 +30,16 @@ def to_json(value: Any) -> Any:
     >>> to_json({"run": Familiarity("unusual", 1.5, ("threads",))})
     {'run': {'word': 'unusual', 'score': 1.5, 'because': ['threads']}}
     """
+    if isinstance(value, float):  # first: files hold millions of them
+        return None if math.isnan(value) else float(value)
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(part) for part in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {_key(field): to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): to_json(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [to_json(part) for part in value]
-    if isinstance(value, float):
-        return None if math.isnan(value) else float(value)
-    if value is None or isinstance(value, str | int):
-        return value
     if isinstance(value, PurePath):
         return str(value)
     if isinstance(value, _Array):

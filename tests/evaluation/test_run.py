@@ -13,7 +13,6 @@ from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import DatasetError, MissingDependencyError, SettingsError
 from crossperf.evaluation import metrics
-from crossperf.evaluation.baselines import noise_ceiling
 from crossperf.evaluation.heldout import HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import ablation, evaluate, score_cells
@@ -22,7 +21,6 @@ from crossperf.model import Median, Ridge
 from crossperf.model.fitted.intervals import Forecast
 from crossperf.model.fitted.novelty import NoveltyScores
 from crossperf.model.fitted.simple import Medians
-from crossperf.records import Run
 from crossperf.runs.table import from_frame
 
 
@@ -75,55 +73,6 @@ def test_scores_are_those_of_the_metrics_on_the_held_out_part(toy_data: Dataset)
 def test_the_figures_on_top_are_means_over_the_folds_that_have_them() -> None:
     assert Scores.mean([Scores(r2=1.0), Scores(r2=0.0, order_auc=0.8)]) == Scores(r2=0.5, order_auc=0.8)
     assert Scores.mean([Scores()]) == Scores()
-
-
-def test_the_noise_ceiling_is_perfect_without_noise_and_worse_with_it() -> None:
-    silent = dataset.build(toy.make_table(apps=3, inputs=3, noise=0.0))
-    noisy = dataset.build(toy.make_table(apps=3, inputs=3, noise=0.5))
-    assert noise_ceiling(silent).typical_factor == pytest.approx(1.0)
-    assert noise_ceiling(silent).same_order == 1.0
-    worse = noise_ceiling(noisy).typical_factor
-    assert worse is not None
-    assert worse > 1.2
-
-
-def test_the_noise_ceiling_worked_by_hand() -> None:
-    runs = [
-        Run("a", "1", platform, seconds, repeat=i, counters={"c": 1.0})
-        for platform, times in {"p": (1.0, 1.0), "q": (2.0, 4.0)}.items()
-        for i, seconds in enumerate(times)
-    ]
-    # In one half q takes 2x the time of p, in the other 4x: off by 2 as seen from p, and as seen from q.
-    ceiling = noise_ceiling(dataset.build(runs))
-    assert ceiling.typical_factor == pytest.approx(2.0)
-    # Relative to the fastest, p: |2 - 4| on q as seen from p, |1 - 1| on p as seen from q.
-    assert ceiling.mae == pytest.approx(1.0)
-
-
-def test_without_repeats_the_ceiling_is_not_known_and_that_is_a_caveat() -> None:
-    data = dataset.build(toy.make_table(apps=3, inputs=3, repeats=1))
-    result = evaluate(data, ["median"], n_folds=2)
-    assert result.scores.noise_ceiling == Scores()
-    assert any("repeats" in caveat for caveat in result.caveats)
-
-
-def test_few_apps_a_dominant_order_and_the_row_split_are_caveats(toy_data: Dataset) -> None:
-    result = evaluate(toy_data, ["median"], split="row", n_folds=2)
-    assert any("Few applications (4)" in caveat for caveat in result.caveats)
-    assert any("flatters" in caveat for caveat in result.caveats)
-    runs = [
-        Run("a", str(i), platform, seconds, repeat=0, counters={"c": float(i)})
-        for i in range(6)
-        for platform, seconds in (("p", 1.0), ("q", 2.0))
-    ]
-    dominated = evaluate(dataset.build(runs), ["median"], n_folds=2)
-    assert any("100% of the workloads have p < q" in caveat for caveat in dominated.caveats)
-
-
-def test_a_model_at_the_noise_ceiling_is_a_caveat() -> None:
-    noisy = dataset.build(toy.make_table(apps=4, inputs=4, noise=2.0))
-    result = evaluate(noisy, ["median"], n_folds=2)
-    assert any("noise ceiling" in caveat for caveat in result.caveats)
 
 
 def test_workloads_that_lack_a_platform_are_scored_on_those_they_have(toy_table) -> None:  # type: ignore[no-untyped-def]

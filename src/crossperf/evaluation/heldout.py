@@ -80,7 +80,7 @@ class HeldOutPredictions:
         return cls(**arrays)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeldOut(Cells):
     """The held-out cells in the order of their folds, and the predictions of each model by name."""
 
@@ -104,6 +104,11 @@ class HeldOut(Cells):
             fold_n=np.repeat(np.arange(len(rows_by_fold)), [len(rows) for rows in rows_by_fold]),
             predictions={name: HeldOutPredictions.join(parts) for name, parts in predictions.items()},
         )
+
+    def __repr__(self) -> str:
+        models = ", ".join(self.predictions) or "no model"
+        counts = f"{len(self):,} held-out cells of {len(self.workloads):,} workloads on {len(self.platforms)} platforms"
+        return f"{counts}, predicted by {models}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the cells as JSON's own types: lists by column, a gap as null, logarithms rounded."""

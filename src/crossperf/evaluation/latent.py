@@ -37,7 +37,7 @@ class Driver:
         return float(np.hypot(self.x, self.y))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LatentMap:
     """Cells on the first two principal components of a latent space.
 
@@ -58,6 +58,10 @@ class LatentMap:
 
     def __len__(self) -> int:
         return len(self.workload_n)
+
+    def __repr__(self) -> str:
+        shares = " and ".join(f"{share:.0%}" for share in self.explained)
+        return f"Latent space of {self.model}: {len(self):,} of {self.cells:,} cells; components explain {shares}"
 
     @classmethod
     def of(

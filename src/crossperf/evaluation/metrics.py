@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.dataset.cells import relative_to
 from crossperf.evaluation.scores import Scores
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Order = tuple[int, ...]
 
 
@@ -38,15 +38,14 @@ def score(
         The order whose presence `order_auc` looks for: the most common one of the whole table.
     """
     truth_np, predicted_np = to_fastest(log_truth_np, log_predicted_np)
-    signs = _pair_signs(truth_np), _pair_signs(predicted_np)
     slowdown_n = picked_slowdown(truth_np, predicted_np)
     return Scores(
         r2=r2(np.exp(truth_np), np.exp(predicted_np)),
         r2_log=r2(truth_np, predicted_np),
         mae=_mean(without_source(np.abs(np.exp(truth_np) - np.exp(predicted_np)), source_n)),
         typical_factor=typical_factor(*to_source(log_truth_np, log_predicted_np, source_n)),
-        same_order=float(_same_order(*signs).mean()),
-        kendall_tau=_mean(_kendall_tau(*signs)),
+        same_order=float(same_order(truth_np, predicted_np).mean()),
+        kendall_tau=_mean(kendall_tau(truth_np, predicted_np)),
         top1=float((slowdown_n == 1.0).mean()),
         slowdown=float(slowdown_n.mean()),
         order_auc=order_auc(truth_np, predicted_np, common_order),
@@ -63,8 +62,7 @@ def to_source(log_truth_np: Floats, log_predicted_np: Floats, source_n: Integers
     ([[nan, 4.0]], [[nan, 1.0]])
     """
     truth_np, predicted_np = (
-        without_source(log_np - np.take_along_axis(log_np, source_n[:, None], axis=1), source_n)
-        for log_np in (log_truth_np, log_predicted_np)
+        without_source(relative_to(log_np, source_n), source_n) for log_np in (log_truth_np, log_predicted_np)
     )
     return truth_np, np.where(np.isnan(truth_np), np.nan, predicted_np)
 
@@ -115,14 +113,19 @@ def picked_slowdown(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
     return np.asarray(np.exp(picked_log_n - np.nanmin(log_truth_np, axis=1)))
 
 
-def same_order(log_truth_np: Floats, log_predicted_np: Floats) -> NDArray[np.bool_]:
+def same_order(log_truth_np: Floats, log_predicted_np: Floats) -> Mask:
     """Return for each cell whether the whole ranking of its platforms is right."""
-    return _same_order(*map(_pair_signs, to_fastest(log_truth_np, log_predicted_np)))
+    # A pair that was not measured is 0 in the truth; `to_fastest` made it 0 in the prediction as well.
+    truth_nq, predicted_nq = map(_pair_signs, to_fastest(log_truth_np, log_predicted_np))
+    return np.asarray((truth_nq == predicted_nq).all(axis=1))
 
 
 def kendall_tau(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
     """Return Kendall's tau-b between truth and prediction of each cell; NaN where a side is all ties."""
-    return _kendall_tau(*map(_pair_signs, to_fastest(log_truth_np, log_predicted_np)))
+    truth_nq, predicted_nq = map(_pair_signs, to_fastest(log_truth_np, log_predicted_np))
+    agreement_n = (truth_nq * predicted_nq).sum(axis=1, dtype=np.float64)
+    untied_n = np.sqrt((truth_nq != 0).sum(axis=1) * (predicted_nq != 0).sum(axis=1, dtype=np.float64))
+    return np.asarray(np.divide(agreement_n, untied_n, out=np.full(len(untied_n), np.nan), where=untied_n > 0))
 
 
 def _pair_signs(log_time_np: Floats) -> NDArray[np.int8]:
@@ -130,17 +133,6 @@ def _pair_signs(log_time_np: Floats) -> NDArray[np.int8]:
     first_q, second_q = np.triu_indices(log_time_np.shape[1], k=1)
     difference_nq = log_time_np[:, first_q] - log_time_np[:, second_q]
     return np.sign(np.nan_to_num(difference_nq)).astype(np.int8)
-
-
-def _same_order(truth_nq: NDArray[np.int8], predicted_nq: NDArray[np.int8]) -> NDArray[np.bool_]:
-    # A pair that was not measured is 0 in the truth; `to_fastest` made it 0 in the prediction as well.
-    return np.asarray((truth_nq == predicted_nq).all(axis=1))
-
-
-def _kendall_tau(truth_nq: NDArray[np.int8], predicted_nq: NDArray[np.int8]) -> Floats:
-    agreement_n = (truth_nq * predicted_nq).sum(axis=1, dtype=np.float64)
-    untied_n = np.sqrt((truth_nq != 0).sum(axis=1) * (predicted_nq != 0).sum(axis=1, dtype=np.float64))
-    return np.asarray(np.divide(agreement_n, untied_n, out=np.full(len(untied_n), np.nan), where=untied_n > 0))
 
 
 def _mean(values: Floats) -> float | None:

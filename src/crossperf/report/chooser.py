@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats, Integers
 from crossperf.report.figures import FIGURES, Drawn
 from crossperf.report.figures.cells import held_out
 from crossperf.report.figures.words import plain, times
@@ -63,14 +63,14 @@ def chooser(evaluation: Evaluation) -> Chooser:
     return Chooser(drawn, facts, f"the {len(among)} with the most cells; {more:,} more are left out" if more else "")
 
 
-def _marks(drawn: Drawn, shown: Vector, order_p: NDArray[np.int64]) -> list[list[list[Any] | None]]:
+def _marks(drawn: Drawn, shown: Vector, order_p: Integers) -> list[list[list[Any] | None]]:
     """Return for each platform and series where the line begins, the mark lies and the line ends, and in words."""
     return [
         [_mark(drawn, own_3p[:, p]) for own_3p in (shown.measured_3p, *shown.predicted_3p.values())] for p in order_p
     ]
 
 
-def _mark(drawn: Drawn, quartiles_3: NDArray[np.float64]) -> list[Any] | None:
+def _mark(drawn: Drawn, quartiles_3: Floats) -> list[Any] | None:
     if np.isnan(quartiles_3).any():
         return None
     first, middle, third = quartiles_3.tolist()

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats
 from crossperf.display import ColumnView, RowView, TableView, number, numbers, share, words
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def applications(held_out: HeldOut) -> TableView:
     )
 
 
-def _factor_by_app(held_out: HeldOut, model: str) -> NDArray[np.float64]:
+def _factor_by_app(held_out: HeldOut, model: str) -> Floats:
     """Return the typical factor of each application, over the platforms other than the source."""
     from crossperf.evaluation import metrics
 

@@ -10,13 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats
 from crossperf.report.figures.colours import FAINT, INK, Line, Look
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import fitted_apart, number
-
-Floats = NDArray[np.float64]
 
 #: A log axis spans this factor at least, so that equal values do not fill it with noise.
 _LEAST_SPAN = 1.25

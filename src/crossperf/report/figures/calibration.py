@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import LEVEL, HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
@@ -28,8 +28,6 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.errors import MOST_POINTS
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, percent, plain, times
-
-Floats = NDArray[np.float64]
 
 #: The levels asked of the intervals.
 _LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)

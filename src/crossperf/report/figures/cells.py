@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError, did_you_mean, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
@@ -14,9 +14,6 @@ from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.words import count, plain
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def held_out(evaluation: Evaluation) -> HeldOut:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import line_at_1x, named_rows, ratio_axis
@@ -15,8 +15,6 @@ from crossperf.report.figures.colours import INK, Look
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, percent, plain, times
-
-Floats = NDArray[np.float64]
 
 #: Workloads drawn as points; the lines are of all.
 _MOST = 400

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats, Integers
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
@@ -19,8 +19,6 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.heat import APART, MOST_ROWS, Classes, Map, heat
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, left_out, percent, plain, times
-
-Floats = NDArray[np.float64]
 
 #: On an axis over more than this the lines of a factor of two run too near to be labelled.
 _LABELLED = 1e6
@@ -72,7 +70,7 @@ def _by_app(error_np: Floats, held: HeldOut) -> tuple[Floats, Floats]:
     return sums, counts
 
 
-def _with_totals(whole_ap: Floats, rows_a: NDArray[np.int64]) -> Floats:
+def _with_totals(whole_ap: Floats, rows_a: Integers) -> Floats:
     """Return some rows below the total of all rows, each with its total at the end."""
     with_row = np.vstack([whole_ap.sum(axis=0), whole_ap[rows_a]])
     return np.column_stack([with_row, with_row.sum(axis=1)])

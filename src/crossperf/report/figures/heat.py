@@ -12,14 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import ScaledTranslation
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats
 from crossperf.report.figures.colours import FAINT, ON_DEEP, ON_PALE, PALE_TO_DEEP, Look
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.style import SMALL, WIDTH
 from crossperf.report.figures.words import fitted_apart
-
-Floats = NDArray[np.float64]
 
 #: Most rows of a map; a longer list tells how many it leaves out.
 MOST_ROWS = 40

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
+from crossperf.arrays import Floats, Mask
 from crossperf.evaluation import metrics
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
@@ -19,8 +19,6 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.style import WIDTH
 from crossperf.report.figures.words import count, percent, plain
-
-Floats = NDArray[np.float64]
 
 #: Corners that a curve keeps: finer than a screen shows.
 _CORNERS = 500
@@ -127,7 +125,7 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
     sheet.caption = _roc_caption(evaluation, positive_n)
 
 
-def _roc_caption(evaluation: Evaluation, positive_n: NDArray[np.bool_]) -> str:
+def _roc_caption(evaluation: Evaluation, positive_n: Mask) -> str:
     pooled = " The area is that of all folds pooled, the table's 'order_auc' the mean of the folds."
     return (
         f"{cells.those(evaluation, len(positive_n), 'cell')}, measured on every platform; {int(positive_n.sum()):,} of "
@@ -149,7 +147,7 @@ def _common_order(evaluation: Evaluation, platforms: tuple[str, ...]) -> metrics
     return tuple(platforms.index(name) for name in names)
 
 
-def corners(positive_n: NDArray[np.bool_], score_n: Floats) -> tuple[Floats, Floats]:
+def corners(positive_n: Mask, score_n: Floats) -> tuple[Floats, Floats]:
     """Return the corners of an ROC curve as false and true positive rates, at most `_CORNERS` of them."""
     false_c, true_c, _ = roc_curve(positive_n, score_n)
     if len(false_c) > _CORNERS:

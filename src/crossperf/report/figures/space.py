@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
+from crossperf.arrays import Floats
 from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
@@ -93,9 +94,7 @@ def _by_best(best_n: Sequence[str], looks: Mapping[str, Look]) -> tuple[list[Loo
     return [looks[name] for name in best_n], {name: looks[name] for name, _ in Counter(best_n).most_common(_BEST)}
 
 
-def _panel(
-    sheet: Sheet, axes: Axes, xy_n2: cells.Floats, looks_n: list[Look], named: dict[str, Look], title: str
-) -> None:
+def _panel(sheet: Sheet, axes: Axes, xy_n2: Floats, looks_n: list[Look], named: dict[str, Look], title: str) -> None:
     cloud(axes, xy_n2[:, 0], xy_n2[:, 1], looks_n, seed=0, size=14)
     axes.set_title(f"by {title}", fontsize=11, color=INK, loc="left")
     axes.set(xticks=[], yticks=[])

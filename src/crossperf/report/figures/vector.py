@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError, did_you_mean, some_of
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.result import Evaluation
@@ -20,8 +20,6 @@ from crossperf.report.figures.axes import legend, line_at_1x, named_rows, ratio_
 from crossperf.report.figures.colours import INK, Look, lines_of
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, plain, times
-
-Floats = NDArray[np.float64]
 
 #: More models than this would bury the measurement: the first are drawn, and fewer of them on many platforms.
 _MOST_MODELS, _FEW_MODELS, _MANY_PLATFORMS = 4, 2, 12
@@ -90,7 +88,7 @@ def vectors(evaluation: Evaluation, apps: Sequence[str]) -> list[Vector]:
     return made
 
 
-def fastest_first(among: Sequence[Vector]) -> NDArray[np.int64]:
+def fastest_first(among: Sequence[Vector]) -> Integers:
     """Return the platforms that any of these applications ran on, the fastest in the median first."""
     median_ap = np.array([vector.measured_3p[1] for vector in among])
     known_p = np.flatnonzero(~np.isnan(median_ap).all(axis=0))

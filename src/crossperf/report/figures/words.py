@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable
+from os.path import commonprefix  # letter by letter, which is what is meant here
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -108,19 +109,13 @@ def _without_common(names: list[str], *, tail: bool) -> list[str]:
     >>> _without_common(["node-10-fast", "node-20-fast"], tail=True)
     ['…10…', '…20…']
     """
-    head = _common_letters(names)
-    end = _common_letters([name[head:][::-1] for name in names]) if tail else 0
+    head = len(commonprefix(names))  # noqa: RUF071
+    end = len(commonprefix([name[head:][::-1] for name in names])) if tail else 0  # noqa: RUF071
     while head and any(name[head - 1].isdigit() for name in names):  # a number stays whole
         head -= 1
     while end and any(name[len(name) - end].isdigit() for name in names):
         end -= 1
     return [f"{'…' * (head > 0)}{name[head : len(name) - end]}{'…' * (end > 0)}" for name in names]
-
-
-def _common_letters(names: list[str]) -> int:
-    """Return how many letters at the head all names share."""
-    differ = (i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1)
-    return next(differ, min(map(len, names), default=0))
 
 
 def _shortened(name: str, kept: int) -> str:
