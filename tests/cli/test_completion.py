@@ -53,7 +53,7 @@ def test_platforms_that_are_kept_are_completed(tmp_path: Path, monkeypatch: pyte
     assert offered("platforms", "show", "") == []
     (tmp_path / "crossperf").mkdir()
     for path, name in ((tmp_path / "crossperf" / "platforms.json", "epyc-2"), (tmp_path / "mine.json", "h200")):
-        add(path, Platform(name, "cpu", {}))
+        add(path, Platform(name, "cpu"))
     assert offered("platforms", "compare", "") == offered("profile", "--platform", "ep") == ["epyc-2"]
     assert offered("platforms", "--file", str(tmp_path / "mine.json"), "show", "") == ["h200"]
 
