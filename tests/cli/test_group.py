@@ -65,9 +65,9 @@ def test_a_command_imports_no_other_command_and_its_help_no_library(name: str) -
     assert not loaded & {"polars", "sklearn", "torch"}
 
 
-def test_predicting_from_lines_of_json_loads_no_query_engine_and_no_learner() -> None:
-    models = Path(__file__).parents[1] / "data" / "formats" / "2" / "models"
-    loaded = imported_by("predict", str(models / "crossperf"), str(models / "new.jsonl"))
+def test_predicting_from_lines_of_json_loads_no_query_engine_and_no_learner(new_file: Path) -> None:
+    model = Path(__file__).parents[1] / "data" / "formats" / "2" / "crossperf"
+    loaded = imported_by("predict", str(model), str(new_file))
     assert "crossperf.prediction.answer" in loaded
     assert not loaded & {"polars", "sklearn", "torch", "scipy", "matplotlib", "pandas"}
 
