@@ -218,7 +218,9 @@ class Features:
                 argument="X",
                 columns=absent,
             )
-        return replace(self, values_nf=self.values_nf[:, [place[name] for name in columns.names]], columns=columns)
+        # In the same layout as measured: matrix products in single precision round by it.
+        values_nf = np.ascontiguousarray(self.values_nf[:, [place[name] for name in columns.names]])
+        return replace(self, values_nf=values_nf, columns=columns)
 
     def to_frame(self) -> Any:
         """Return the matrix as a data frame of pandas where it is installed, otherwise of Polars."""

@@ -151,7 +151,7 @@ class _Tabular(Predictor):
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         encoder = Encoder.fit(features.values_nf)
-        package("pytabkit")
+        package("pytabkit", self.name)
         with _quiet():
             networks = self._networks(np.nan_to_num(encoder(features.values_nf)), target_np, groups.workload_n)
         return _Networks(encoder, networks)

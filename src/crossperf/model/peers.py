@@ -60,7 +60,7 @@ class Ridge(Predictor):
 
         encoder = Encoder.fit(features.values_nf)
         standard_nf = np.nan_to_num(encoder(features.values_nf))
-        linear = RidgeCV(alphas=self.penalties).fit(standard_nf, fill_targets(target_np))
+        linear = RidgeCV(alphas=list(self.penalties)).fit(standard_nf, fill_targets(target_np))
         return Linear(encoder, np.atleast_2d(linear.coef_), np.atleast_1d(linear.intercept_))
 
 

@@ -152,10 +152,12 @@ _EXTRAS = {
 }
 
 
-def package(name: str) -> Any:
-    """Return an optional library, or raise with the command that installs it."""
+def package(name: str, model: str | None = None) -> Any:
+    """Return an optional library, or raise with the command that installs it; most models are named as theirs."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         extra, title = _EXTRAS[name]
-        raise MissingDependencyError(f"This model needs {title}: pip install 'crossperf[{extra}]'") from error
+        raise MissingDependencyError(
+            f"The model {model or name!r} needs {title}: pip install 'crossperf[{extra}]'"
+        ) from error
