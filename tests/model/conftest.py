@@ -9,7 +9,7 @@ import pytest
 
 from crossperf import dataset
 from crossperf.arrays import Floats
-from crossperf.dataset import Dataset, Features
+from crossperf.dataset import Columns, Dataset, Features
 from crossperf.datasets import toy
 
 #: Settings with which each model fits in about a second.
@@ -45,6 +45,15 @@ def with_gaps(features: Features, share: float = 0.2, seed: int = 0) -> Features
     """Return features of which a share was not measured."""
     gap_nf = np.random.default_rng(seed).random(features.shape) < share
     return with_values(features, np.where(gap_nf, np.nan, features.values_nf))
+
+
+def with_flag(data: Dataset, seed: int) -> Dataset:
+    """Return a dataset with one more counter, `uses_avx`: 0 or 1 at random in every cell."""
+    features = data.features
+    flag_n1 = np.random.default_rng(seed).integers(2, size=(len(data), 1)).astype(np.float64)
+    counters_nc = np.column_stack([features.counters_nc, flag_n1])
+    columns = Columns.of([*data.counters, "uses_avx"], data.platforms)
+    return replace(data, features=Features.of(counters_nc, features.column("runtime_s"), data.source_n, columns))
 
 
 def factor_elsewhere(data: Dataset, predicted_np: Floats) -> float:

@@ -1,4 +1,4 @@
-"""How the boosted trees choose their settings: on whole groups, on training cells alone, and in vain where told so."""
+"""How the boosted trees choose their settings: on whole groups, on training cells alone, and not at all where tuning is off."""
 
 import json
 from pathlib import Path
@@ -8,35 +8,44 @@ import numpy as np
 import pytest
 
 from crossperf import dataset, model
+from crossperf.arrays import Floats
 from crossperf.dataset import Dataset, folds
 from crossperf.datasets import toy
 from crossperf.model import boosting
 from crossperf.model.boosting import Candidate, Rows, trials_of
+from crossperf.model.fitted.boosters import XGBoosters
 from crossperf.model.peers import XGBoost
 
 
+class WatchedBoosters(XGBoosters):
+    """Boosters with a note of every row that they are asked about."""
+
+    @staticmethod
+    def answer(booster: Any, values_nf: Floats, rounds: int | None = None, n_jobs: int | None = None) -> Floats:
+        seen.append(values_nf)
+        return XGBoosters.answer(booster, values_nf, rounds, n_jobs)
+
+
 class Watched(XGBoost):
-    """The model, with a note of every row that it is shown before the last fit."""
+    """The model, with a note of every row that it is shown."""
+
+    library = WatchedBoosters
 
     def _train(self, settings: dict[str, float], rounds: int, rows: Rows) -> Any:
         seen.append(rows.features_nf)
         return super()._train(settings, rounds, rows)
 
-    def _answer(self, booster: Any, features_nf: np.ndarray, rounds: int | None = None) -> np.ndarray:
-        seen.append(features_nf)
-        return super()._answer(booster, features_nf, rounds)
 
-
-seen: list[np.ndarray] = []
+seen: list[Floats] = []
 
 
 @pytest.mark.parametrize("split", ["workload", "app"])
-def test_the_groups_held_back_are_whole_and_a_quarter(split: dataset.Split) -> None:
+def test_the_groups_held_out_are_whole_and_a_quarter(split: dataset.Split) -> None:
     data = dataset.build(toy.make_table(apps=16, inputs=3, platforms=12, repeats=1, seed=1))
     groups = data.groups_n(split)
-    group_of_row = {row.tobytes(): group for row, group in zip(data.features_nf, groups, strict=True)}
+    group_of_row = {row.tobytes(): group for row, group in zip(data.X.values_nf, groups, strict=True)}
     assert len(group_of_row) == len(groups)
-    trials = list(trials_of(data.features_nf, data.y, groups, seed=0))
+    trials = list(trials_of(data.X.values_nf, data.y, groups, seed=0))
     assert len(trials) == 2
     held_parts = []
     for trial in trials:
@@ -49,10 +58,10 @@ def test_the_groups_held_back_are_whole_and_a_quarter(split: dataset.Split) -> N
     assert not held_parts[0] & held_parts[1]
 
 
-def test_what_is_held_back_is_the_log_ratio_of_two_platforms(toy_data: Dataset) -> None:
-    (trial,) = trials_of(toy_data.features_nf, toy_data.y, toy_data.groups_n("workload"), seed=3)
+def test_what_is_held_out_is_the_log_ratio_of_two_platforms(toy_data: Dataset) -> None:
+    (trial,) = trials_of(toy_data.X.values_nf, toy_data.y, toy_data.groups_n("workload"), seed=3)
     first, second = trial.platforms
-    row_of = {row.tobytes(): i for i, row in enumerate(toy_data.features_nf)}
+    row_of = {row.tobytes(): i for i, row in enumerate(toy_data.X.values_nf)}
     cells = [row_of[row.tobytes()] for row in trial.held_features_nf]
     log_time = toy_data.log_time_wp[toy_data.workload_n[cells]]
     np.testing.assert_allclose(trial.held_difference_n, log_time[:, first] - log_time[:, second], atol=1e-12)
@@ -75,8 +84,8 @@ def test_the_choice_never_sees_a_test_row(toy_data: Dataset) -> None:
     seen.clear()
     fitted = Watched(n_estimators=10).learn(training)
     assert fitted.summary_["tuned"]
-    train_rows = {row.tobytes() for row in toy_data.features_nf[part.train_n]}
-    test_rows = {row.tobytes() for row in toy_data.features_nf[part.test_n]}
+    train_rows = {row.tobytes() for row in toy_data.X.values_nf[part.train_n]}
+    test_rows = {row.tobytes() for row in toy_data.X.values_nf[part.test_n]}
     shown = {row.tobytes() for rows in seen for row in rows}
     assert shown == train_rows
     assert not shown & test_rows
@@ -89,9 +98,9 @@ def test_without_tuning_it_is_the_model_of_before(toy_data: Dataset) -> None:
     assert fitted.summary_["tuned"] is False
     settings = {"max_depth": 6, "eta": 0.05, "subsample": 0.8, "colsample_bytree": 0.5, "nthread": 1, "seed": 0}
     for platform, target in enumerate(toy_data.y.T):
-        booster = xgboost.train(settings, xgboost.DMatrix(toy_data.features_nf, target), num_boost_round=30)
-        by_hand = booster.predict(xgboost.DMatrix(toy_data.features_nf))
-        assert np.array_equal(fitted._predict(toy_data.features_nf)[:, platform], by_hand.astype(np.float64))
+        booster = xgboost.train(settings, xgboost.DMatrix(toy_data.X.values_nf, target), num_boost_round=30)
+        by_hand = booster.predict(xgboost.DMatrix(toy_data.X.values_nf))
+        assert np.array_equal(fitted.fitted_.part.predict(toy_data.X)[:, platform], by_hand.astype(np.float64))
 
 
 def test_too_few_groups_leave_the_settings_as_given(toy_data: Dataset) -> None:
@@ -99,7 +108,7 @@ def test_too_few_groups_leave_the_settings_as_given(toy_data: Dataset) -> None:
     tuned = model.make("xgboost", n_estimators=10).learn(toy_data, "app")
     untuned = model.make("xgboost", n_estimators=10, tune=False).learn(toy_data, "app")
     assert tuned.summary_ == untuned.summary_
-    assert np.array_equal(tuned.predict(toy_data.features_nf), untuned.predict(toy_data.features_nf))
+    assert np.array_equal(tuned.predict(toy_data.X), untuned.predict(toy_data.X))
 
 
 def test_hopeless_settings_are_replaced_by_better_ones_and_the_fit_says_which(toy_data: Dataset) -> None:
@@ -107,13 +116,13 @@ def test_hopeless_settings_are_replaced_by_better_ones_and_the_fit_says_which(to
     fitted = model.make("xgboost", **hopeless).learn(toy_data)
     summary = fitted.summary_
     assert summary["settings"]["learning_rate"] == 0.1
-    by_error = min(summary["tried"], key=lambda one: one["rmse"])
+    by_error = min(summary["tried"], key=lambda tried: tried["rmse"])
     assert {**summary["settings"], "rounds": summary["rounds"]} == {k: v for k, v in by_error.items() if k != "rmse"}
     assert json.loads(json.dumps(summary))["tried"] == summary["tried"]
-    assert fitted.boosters_[0].num_boosted_rounds() == summary["rounds"]
+    assert fitted.fitted_.part.native[0].num_boosted_rounds() == summary["rounds"]
     untuned = model.make("xgboost", **hopeless, tune=False).learn(toy_data)
     truth = toy_data.y
-    errors = [np.abs(one.predict(toy_data.features_nf) - truth).mean() for one in (fitted, untuned)]
+    errors = [np.abs(made.predict(toy_data.X) - truth).mean() for made in (fitted, untuned)]
     assert errors[0] < errors[1]
 
 
@@ -126,26 +135,24 @@ def test_a_candidate_that_is_no_better_changes_nothing(toy_data: Dataset) -> Non
     assert summary["rounds"] == 40
 
 
-def test_a_platform_where_nothing_was_held_back_is_no_reason_to_fail(toy_data: Dataset) -> None:
+def test_a_platform_where_nothing_was_held_out_is_no_reason_to_fail(toy_data: Dataset) -> None:
     target = toy_data.y.copy()
     target[4:] = np.where(np.arange(target.shape[1]) == 0, target[4:], np.nan)
-    fitted = model.make("xgboost", n_estimators=5).fit(
-        toy_data.features_nf, target, groups=toy_data.groups_n("workload")
-    )
-    assert np.isfinite(fitted.predict(toy_data.features_nf)).all()
+    fitted = model.make("xgboost", n_estimators=5).fit(toy_data.X, target, groups=toy_data.groups_n("workload"))
+    assert np.isfinite(fitted.predict(toy_data.X)).all()
 
 
 def test_a_tuned_model_comes_back_from_its_folder(toy_data: Dataset, tmp_path: Path) -> None:
     fitted = model.make("xgboost", n_estimators=20, learning_rate=0.001).learn(toy_data)
-    model.save(model.Saved.of(fitted, toy_data), tmp_path / "model")
-    loaded = model.load(tmp_path / "model").model
-    assert np.array_equal(loaded.predict(toy_data.features_nf), fitted.predict(toy_data.features_nf))
-    assert loaded.get_params() == fitted.get_params()
+    model.save(model.TrainedModel.of(fitted, toy_data), tmp_path / "model")
+    loaded = model.load(tmp_path / "model")
+    assert np.array_equal(loaded.fitted.predict(toy_data.X), fitted.predict(toy_data.X))
+    assert loaded.settings == fitted.get_params()
     facts = json.loads((tmp_path / "model" / "model.json").read_text())["fit"]
     assert facts["rounds"] == fitted.summary_["rounds"]
 
 
-def test_each_seed_holds_back_other_groups(toy_data: Dataset) -> None:
+def test_each_seed_holds_out_other_groups(toy_data: Dataset) -> None:
     groups = toy_data.groups_n("workload")
-    held = [set(next(trials_of(toy_data.features_nf, toy_data.y, groups, seed)).held_group_n) for seed in range(3)]
+    held = [set(next(trials_of(toy_data.X.values_nf, toy_data.y, groups, seed)).held_group_n) for seed in range(3)]
     assert held[0] != held[1] or held[1] != held[2]

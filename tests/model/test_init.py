@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
-from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
 from crossperf import model
-from crossperf.dataset import Dataset
+from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 
 
@@ -48,17 +47,11 @@ def test_an_installed_package_offers_models_by_name(installed: None, toy_data: D
     made = model.make("linear", positive=True)
     assert isinstance(made, model.Wrapped)
     assert made.regressor.positive
-    by_hand = LinearRegression(positive=True).fit(np.nan_to_num(toy_data.X.values_nf[:, -5:]), toy_data.y)
-    part = toy_data.X.values_nf[:, -5:]
-    predicted = made.fit(part, toy_data.y).fitted_.part.predict(_features(part))
-    np.testing.assert_allclose(predicted, by_hand.predict(part))
+    measured_nf = toy_data.X.values_nf[:, -5:]  # runtime and source, without gaps
+    by_hand = LinearRegression(positive=True).fit(measured_nf, toy_data.y)
+    predicted_np = made.fit(measured_nf, toy_data.y).fitted_.part.predict(Features.read(measured_nf))
+    np.testing.assert_allclose(predicted_np, by_hand.predict(measured_nf))
     assert isinstance(model.make("their-ridge"), model.Ridge)
-
-
-def _features(values_nf: Any) -> Any:
-    from crossperf.dataset import Features
-
-    return Features.read(values_nf)
 
 
 def test_names_of_installed_models_are_suggested_too(installed: None) -> None:

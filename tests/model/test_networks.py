@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from crossperf.dataset import Dataset
+from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 from crossperf.model import Dnn, VaeDnn
+from crossperf.model.fitted.model import FittedModel
+from crossperf.model.fitted.protocols import Forecaster, KnownRuns, LatentSpace
+from crossperf.model.learn.training import filled
 from crossperf.model.networks import EPOCHS, steps_for
+from crossperf.model.state import flatten, restore
 from tests.model.conftest import QUICK
 
 
@@ -41,14 +45,14 @@ def test_the_regressor_is_three_layers_of_1024_on_the_latent_mean() -> None:
     ids=str,
 )
 def test_each_stage_can_be_switched_off_and_that_changes_the_model(off: dict[str, Any], toy_data: Dataset) -> None:
-    whole = quick().learn(toy_data).predict(toy_data.features_nf)
-    without = quick(**off).learn(toy_data).predict(toy_data.features_nf)
+    whole = quick().learn(toy_data).predict(toy_data.X)
+    without = quick(**off).learn(toy_data).predict(toy_data.X)
     assert np.isfinite(without).all()
     assert not np.array_equal(whole, without)
 
 
 def test_the_calibration_on_cpu_cells_needs_cells_of_both_kinds(toy_data: Dataset) -> None:
-    X, y = toy_data.features_nf, toy_data.y
+    X, y = Features(toy_data.X.values_nf, toy_data.X.columns), toy_data.y  # without the class of its platforms
     nothing_known = quick().fit(X, y).predict(X)
     all_cpu = quick().fit(X, y, cpu=np.ones(len(X), bool)).predict(X)
     some_cpu = quick().fit(X, y, cpu=toy_data.cpu_n).predict(X)
@@ -83,10 +87,10 @@ def test_steps_grow_no_faster_than_the_table(cells: int) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"latent_dim": 0}, "latent_dim=0, expected 1 or more"),
-        ({"dropout": 1.0}, "dropout=1.0, expected a share below 1"),
-        ({"learning_rate": -1.0}, "learning_rate=-1.0, expected 0 or more"),
-        ({"kl_schedule": "sudden"}, "kl_schedule='sudden', expected one of linear"),
+        ({"latent_dim": 0}, "latent_dim: found 0 for the model 'vae-dnn', expected 1 or more"),
+        ({"dropout": 1.0}, "dropout: found 1.0 for the model 'vae-dnn', expected a share below 1"),
+        ({"learning_rate": -1.0}, "learning_rate: found -1.0 for the model 'vae-dnn', expected 0 or more"),
+        ({"kl_schedule": "sudden"}, "kl_schedule: found 'sudden' for the model 'vae-dnn', expected one of linear"),
         ({"device": "warp9"}, "device: found 'warp9'"),
     ],
 )
@@ -103,23 +107,50 @@ def test_fitting_leaves_the_callers_random_numbers_alone(toy_data: Dataset) -> N
     assert torch.equal(torch.rand(3), expected)
 
 
+def test_the_latent_space_is_what_the_protocols_promise(toy_data: Dataset) -> None:
+    latent_space = quick().learn(toy_data).fitted_.part
+    assert isinstance(latent_space, LatentSpace)
+    assert latent_space.latent(toy_data.X).shape == (len(toy_data), 8)
+    assert not isinstance(latent_space, KnownRuns)
+    assert not isinstance(latent_space, Forecaster)
+    assert not isinstance(Dnn(**QUICK["dnn"]).learn(toy_data).fitted_.part, LatentSpace)
+
+
+@pytest.mark.parametrize("kind", [VaeDnn, Dnn])
+def test_plain_arrays_predict_what_torch_does(kind: Any, toy_data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks: list[torch.nn.Module] = []
+    build = kind._build
+
+    def kept(self: Any, *sizes: int) -> torch.nn.Module:
+        networks.append(build(self, *sizes))
+        return networks[0]
+
+    monkeypatch.setattr(kind, "_build", kept)
+    fitted = kind(**QUICK[kind.name], device="cpu").learn(toy_data)
+    part = fitted.fitted_.part
+    x_nf, seen_nf = filled(part.encoder(toy_data.X.values_nf), torch.device("cpu"))
+    with torch.no_grad():
+        standard_np = fitted._forward(networks[0].eval(), x_nf, seen_nf).double().numpy()
+    np.testing.assert_allclose(part.predict(toy_data.X), standard_np * part.scale_p + part.mean_p, rtol=0, atol=1e-5)
+
+
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device here")
 
 
 @pytest.mark.gpu
 @NO_GPU
-def test_a_model_trained_on_the_cpu_says_the_same_on_a_gpu(toy_data: Dataset) -> None:
-    on_cpu = quick(device="cpu").learn(toy_data)
-    on_gpu = quick(device="cuda").set_state(on_cpu.get_state())
-    X = toy_data.features_nf
-    np.testing.assert_allclose(on_gpu.predict(X), on_cpu.predict(X), atol=1e-4)
+def test_a_model_trained_on_a_gpu_answers_without_it(toy_data: Dataset) -> None:
+    fitted = quick(device="cuda").learn(toy_data).fitted_
+    arrays = flatten(fitted)
+    assert all(isinstance(array, np.ndarray) for array in arrays.values())
+    np.testing.assert_array_equal(restore(FittedModel, arrays).predict(toy_data.X), fitted.predict(toy_data.X))
 
 
 @pytest.mark.gpu
 @NO_GPU
 def test_a_gpu_learns_what_the_cpu_learns(toy_data: Dataset) -> None:
     """Other draws, the same law: both are near the truth and, beside what there is to learn, near each other."""
-    X, truth = toy_data.features_nf, toy_data.y
+    X, truth = toy_data.X, toy_data.y
     on_gpu, on_cpu = (VaeDnn(device=device).learn(toy_data).predict(X) for device in ("cuda", "cpu"))
     to_learn = np.abs(truth).mean()
     assert np.abs(on_gpu - truth).mean() < 0.2 * to_learn
