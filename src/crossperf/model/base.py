@@ -88,8 +88,10 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, *, reset: bool) -> Features:
         """Return ``X`` as features, checked as scikit-learn checks it."""
-        if isinstance(X, Features) and not reset:
-            X = X.matched(self.fitted_.columns)
+        if not reset and (isinstance(X, Features) or self._learned_from_features):
+            features = Features.read(X).matched(self.fitted_.columns)
+            check_array(features.values_nf, ensure_all_finite="allow-nan", input_name="X")
+            return features
         values_nf = validate_data(
             self,
             X.values_nf if isinstance(X, Features) else X,
@@ -109,6 +111,12 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         return Features(values_nf, columns)
+
+    @property
+    def _learned_from_features(self) -> bool:
+        """Whether the columns were named by `Features`; those of a data frame are scikit-learn's to check."""
+        unnamed = Columns.unnamed(len(self.fitted_.columns))
+        return getattr(self, "feature_names_in_", None) is None and self.fitted_.columns != unnamed
 
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset, keeping the groups of a split whole wherever cells are held out."""

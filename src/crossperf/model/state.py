@@ -41,6 +41,8 @@ PARTS: dict[str, str] = {
 def flatten(value: Any, path: str = "") -> State:
     """Return the leaves of a tree of dataclasses as arrays by their path; ``None`` leaves nothing behind.
 
+    A part of a kind that `restore` could not read raises `KeyError`: it would be a pickle.
+
     >>> from crossperf.model.fitted.simple import Linear
     >>> from crossperf.model.fitted.encoding import Encoder
     >>> linear = Linear(Encoder.fit(np.ones((1, 1))), np.array([[2.0]]), np.array([3.0]))
@@ -56,6 +58,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, NDArray[Any]]]:
             part = getattr(value, field.name)
             below = f"{path}.{field.name}" if path else field.name
             if _kinds(type(value))[field.name] is Part:
+                part_class(part.kind)
                 yield f"{below}.kind", np.array(part.kind)
             yield from _leaves(part, below)
     elif isinstance(value, tuple) and any(is_dataclass(part) or isinstance(part, np.ndarray) for part in value):
@@ -82,6 +85,8 @@ def _restored(kind: Any, state: Mapping[str, NDArray[Any]]) -> Any:
         own = {name: array for name, array in state.items() if name == field.name or name.startswith(field.name + ".")}
         if not own and field.default is not MISSING:
             continue
+        if not own:
+            raise KeyError(field.name)
         below = {name.removeprefix(field.name).removeprefix("."): array for name, array in own.items()}
         values[field.name] = _value(_kinds(kind)[field.name], below, field.name)
     return kind(**values)

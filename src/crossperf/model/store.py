@@ -53,9 +53,17 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
 
     Only a folder that holds a crossperf model is ever replaced.
     """
+    try:
+        fitted = flatten(model.fitted)
+    except KeyError as error:
+        raise CrossperfError(
+            f"The model {model.name!r} cannot be saved: only its own library can write what it learned, as a pickle, "
+            "which crossperf neither writes nor reads. Train another model to keep.",
+            model=model.name,
+        ) from error
     with _FOLDER.whole(folder, overwrite=overwrite) as part:
         arrays = {
-            **_below("fitted", flatten(model.fitted)),
+            **_below("fitted", fitted),
             **_below("features", flatten(model.features)),
             "cells.log_time_wp": model.cells.log_time_wp,
             "cells.workload_n": model.cells.workload_n,
