@@ -1,4 +1,4 @@
-"""How the boosted trees choose their settings: on whole groups, on training cells alone, and not at all where tuning is off."""
+"""How the boosted trees choose their settings: on whole groups of training cells, and not at all without tuning."""
 
 import json
 from pathlib import Path

@@ -131,7 +131,7 @@ def test_a_table_with_one_application_and_one_workload_is_learned_without_anythi
 
 
 def test_a_setting_that_leaves_nothing_to_learn_with_is_refused(data: Dataset) -> None:
-    with pytest.raises(SettingsError, match="^members: found 0 for the model 'crossperf', expected 1 or more"):
+    with pytest.raises(SettingsError, match=r"^members: found 0 for the model 'crossperf', expected 1 or more"):
         quick(members=0).learn(data)
 
 
