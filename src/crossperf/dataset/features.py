@@ -134,7 +134,7 @@ class Features:
         if isinstance(X, Features):
             return X
         names = getattr(X, "columns", None)
-        values_nf = np.asarray(X, np.float64)
+        values_nf = np.ascontiguousarray(X, np.float64)
         known = names is not None and all(isinstance(name, str) for name in names)
         return cls(values_nf, Columns.named(list(names)) if known else Columns.unnamed(values_nf.shape[1]))  # type: ignore[arg-type]
 

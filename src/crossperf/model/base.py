@@ -96,6 +96,8 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self,
             X.values_nf if isinstance(X, Features) else X,
             dtype=np.float64,
+            # A data frame's columns lie one after the other; in another layout, matrix products round otherwise.
+            order="C",
             ensure_all_finite="allow-nan",
             reset=reset,
         )
