@@ -1,0 +1,148 @@
+"""Models of one's own: anything with fit and predict, with gaps on both sides, and left as it was."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from crossperf.arrays import Floats
+from crossperf.dataset import Dataset, Features
+from crossperf.errors import CrossperfError
+from crossperf.model import Wrapped
+from crossperf.model.fitted.limits import fill_targets
+from crossperf.model.peers import Median
+from crossperf.model.wrapped import Regressor, as_predictor
+from tests.model.conftest import held_out_factor, with_gaps
+
+
+class Bare:
+    """An object with fit and predict alone: the mean of y, and a note of what it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[Floats] = []
+
+    def fit(self, X: Floats, y: Floats) -> None:
+        self.shown += [X, y]
+        self.mean_p = y.mean(axis=0)
+
+    def predict(self, X: Floats) -> Floats:
+        return np.tile(self.mean_p, (len(X), 1))
+
+
+@pytest.fixture
+def gappy(toy_data: Dataset) -> tuple[Features, Floats]:
+    target_np = toy_data.y.copy()
+    target_np[np.random.default_rng(1).random(target_np.shape) < 0.2] = np.nan
+    return with_gaps(toy_data.X), target_np
+
+
+def made() -> dict[str, Any]:
+    return {
+        "pipeline": make_pipeline(StandardScaler(), Ridge()),
+        "single output": GradientBoostingRegressor(n_estimators=5),
+        "takes nan": HistGradientBoostingRegressor(max_iter=5),
+        "fit and predict alone": Bare(),
+    }
+
+
+@pytest.mark.parametrize("name", made())
+def test_any_regressor_learns_from_gaps_on_both_sides(name: str, gappy: tuple[Features, Floats]) -> None:
+    features, target_np = gappy
+    predicted_np = Wrapped(made()[name]).fit(features, target_np).predict(features)
+    assert predicted_np.shape == target_np.shape
+    assert np.isfinite(predicted_np).all()
+
+
+@pytest.mark.parametrize("name", made())
+def test_the_object_given_is_not_changed(name: str, gappy: tuple[Features, Floats]) -> None:
+    regressor = made()[name]
+    before = copy.deepcopy(regressor).__dict__
+    wrapped = Wrapped(regressor)
+    wrapped.fit(*gappy)
+    assert wrapped.regressor is regressor
+    assert regressor.__dict__.keys() == before.keys()
+    assert not hasattr(regressor, "n_features_in_") or name == "pipeline"
+    if name == "pipeline":
+        assert not hasattr(regressor[-1], "coef_")
+    if name == "fit and predict alone":
+        assert regressor.shown == []
+
+
+def test_a_pipeline_gets_medians_for_what_was_not_measured_and_effects_for_what_never_ran(
+    gappy: tuple[Features, Floats],
+) -> None:
+    features, target_np = gappy
+    wrapped = Wrapped(make_pipeline(StandardScaler(), Ridge())).fit(features, target_np)
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    by_hand = make_pipeline(imputer, StandardScaler(), Ridge()).fit(features.values_nf, fill_targets(target_np))
+    np.testing.assert_allclose(wrapped.fitted_.part.predict(features), by_hand.predict(features.values_nf))
+
+
+def test_a_regressor_with_one_output_learns_each_platform_on_its_own(toy_data: Dataset) -> None:
+    measured_nf = np.nan_to_num(toy_data.X.values_nf)
+    features = Features(measured_nf, toy_data.X.columns)
+    regressor = GradientBoostingRegressor(n_estimators=5, random_state=0)
+    wrapped = Wrapped(regressor).fit(features, toy_data.y)
+    by_hand = MultiOutputRegressor(regressor).fit(measured_nf, toy_data.y)
+    np.testing.assert_allclose(wrapped.fitted_.part.predict(features), by_hand.predict(measured_nf))
+
+
+def test_a_regressor_that_takes_nan_is_shown_it(gappy: tuple[Features, Floats]) -> None:
+    features, target_np = gappy
+    wrapped = Wrapped(HistGradientBoostingRegressor(max_iter=5)).fit(features, target_np)
+    by_hand = MultiOutputRegressor(HistGradientBoostingRegressor(max_iter=5))
+    by_hand.fit(features.values_nf, fill_targets(target_np))
+    np.testing.assert_allclose(wrapped.fitted_.part.predict(features), by_hand.predict(features.values_nf))
+
+
+def test_a_pipeline_takes_nan_only_where_all_of_its_steps_do(gappy: tuple[Features, Floats]) -> None:
+    """Its own tag speaks of the first step alone: a scaler takes NaN, the regression behind it does not."""
+    for last in (LinearRegression(), HistGradientBoostingRegressor(max_iter=3)):
+        predicted_np = Wrapped(make_pipeline(StandardScaler(), last)).fit(*gappy).predict(gappy[0])
+        assert np.isfinite(predicted_np).all()
+
+
+def test_a_single_target_is_handed_over_as_a_vector(toy_data: Dataset) -> None:
+    bare = Bare()
+    bare_fit_shapes: list[tuple[int, ...]] = []
+
+    class Watching(Bare):
+        def fit(self, X: Floats, y: Floats) -> None:
+            bare_fit_shapes.append(y.shape)
+            self.mean_p = np.atleast_1d(y.mean(axis=0))
+
+    assert isinstance(bare, Regressor)
+    predicted_n = Wrapped(Watching()).fit(toy_data.X, toy_data.y[:, 1]).predict(toy_data.X)
+    assert bare_fit_shapes == [(len(toy_data),)]
+    assert predicted_n.shape == (len(toy_data),)
+
+
+def test_a_pipeline_is_ahead_of_the_constant_answer(toy_data: Dataset) -> None:
+    from sklearn.ensemble import RandomForestRegressor
+
+    ours = held_out_factor(lambda: Wrapped(RandomForestRegressor(20, random_state=0)), toy_data, scored=1)
+    assert ours < held_out_factor(Median, toy_data, scored=1)
+
+
+def test_models_of_crossperf_are_copied_and_others_are_wrapped() -> None:
+    median, linear = Median(), LinearRegression()
+    copied = as_predictor(median)
+    assert isinstance(copied, Median)
+    assert copied is not median
+    wrapped = as_predictor(linear)
+    assert isinstance(wrapped, Wrapped)
+    assert wrapped.regressor is linear
+
+
+def test_a_model_of_ones_own_says_that_it_cannot_be_saved() -> None:
+    with pytest.raises(CrossperfError, match="'LinearRegression' is not one of crossperf's"):
+        Wrapped(LinearRegression()).refuse_unless_savable()
