@@ -84,9 +84,7 @@ def test_the_same_seed_gives_the_same_model(name: str, toy_data: Dataset) -> Non
 @pytest.mark.parametrize("name", ["vae-dnn", "dnn", "random-forest", "extra-trees", "xgboost"])
 def test_another_seed_gives_another_model(name: str, toy_data: Dataset) -> None:
     # extra-trees answers its own training rows exactly, whatever the seed
-    unseen = with_values(
-        toy_data.X, toy_data.X.values_nf * 1.1
-    )
+    unseen = with_values(toy_data.X, toy_data.X.values_nf * 1.1)
     first = quick(name, seed=0).learn(toy_data).predict(unseen)
     other = quick(name, seed=1).learn(toy_data).predict(unseen)
     assert not np.array_equal(first, other)

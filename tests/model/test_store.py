@@ -59,7 +59,9 @@ def test_a_save_that_fails_half_way_leaves_the_old_model_and_nothing_else(
 
 @pytest.mark.parametrize("name", ["ridge", "vae-dnn"])
 @pytest.mark.parametrize("damage", ["empty", "cut short", "gone", "noise"])
-def test_a_damaged_state_is_refused_in_a_clear_sentence(name: str, damage: str, toy_data: Dataset, tmp_path: Path) -> None:
+def test_a_damaged_state_is_refused_in_a_clear_sentence(
+    name: str, damage: str, toy_data: Dataset, tmp_path: Path
+) -> None:
     fitted = model.make(name, **QUICK[name]).learn(toy_data)
     model.save(TrainedModel.of(fitted, toy_data), tmp_path / "model")
     state = tmp_path / "model" / "arrays.npz"
@@ -145,7 +147,7 @@ def test_workloads_that_do_not_fit_their_times_are_refused_in_a_clear_sentence(
 def test_a_damaged_description_is_refused_in_a_clear_sentence(trained: TrainedModel, tmp_path: Path, text: str) -> None:
     model.save(trained, tmp_path / "model")
     (tmp_path / "model" / "model.json").write_text(text)
-    with pytest.raises(ModelFolderError, match="Train (it|the model) again"):
+    with pytest.raises(ModelFolderError, match=r"Train (it|the model) again"):
         model.load(tmp_path / "model")
 
 

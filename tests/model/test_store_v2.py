@@ -50,7 +50,12 @@ def test_saving_it_writes_the_format_of_today_which_predicts_the_same_bit_for_bi
     assert json.loads((tmp_path / "new" / "model.json").read_text())["format"] == store.FORMAT == 3
     new = model.load(tmp_path / "new")
     np.testing.assert_array_equal(new.fitted.predict(old.features), old.fitted.predict(old.features))
-    assert (new.name, new.platforms, new.sources, new.workloads) == (old.name, old.platforms, old.sources, old.workloads)
+    assert (new.name, new.platforms, new.sources, new.workloads) == (
+        old.name,
+        old.platforms,
+        old.sources,
+        old.workloads,
+    )
     assert new.training == old.training
     assert (new.settings, new.summary, new.versions) == (old.settings, old.summary, old.versions)
     np.testing.assert_array_equal(new.cells.log_time_wp, old.cells.log_time_wp)

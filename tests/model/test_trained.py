@@ -41,7 +41,9 @@ def trained(table: RunsTable) -> TrainedModel:
 def test_fit_on_x_and_y_is_what_train_does_bit_for_bit(trained: TrainedModel, data: Dataset) -> None:
     fitted = crossperf.Crossperf(**QUICK).fit(data.X, data.y)
     np.testing.assert_array_equal(fitted.predict(data.X), trained.fitted.predict(data.X))
-    ours, theirs = (made.forecast(data.X[:5]).between(0.8, data.source_n[:5]) for made in (fitted.fitted_, trained.fitted))
+    ours, theirs = (
+        made.forecast(data.X[:5]).between(0.8, data.source_n[:5]) for made in (fitted.fitted_, trained.fitted)
+    )
     np.testing.assert_array_equal(ours, theirs)
 
 
