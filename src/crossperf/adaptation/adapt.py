@@ -254,7 +254,7 @@ def _new_platform(table: RunsTable, measured: Measured, model: TrainedModel, pla
         )
     if platform is None and not unknown:
         raise DatasetError(
-            f"{table.path}: found runs on {some_of(measured_on) or 'no platform'} alone, which the model knows already, "
+            f"{table.path}: found runs on {some_of(measured_on) or 'no platform'} alone, which the model knows, "
             f"expected runs on exactly one that it does not know. The model knows {some_of(model.platforms, 20)}.",
             platforms=measured_on,
         )
