@@ -112,7 +112,7 @@ def test_an_adaptation_turns_to_json(trained: TrainedModel) -> None:
     ("runs", "platform", "message"),
     [
         (FEW.head(1), None, f"expected at least {LEAST}"),
-        (TABLE.filter(ON_KNOWN), None, "which the model knows already, expected runs on exactly one"),
+        (TABLE.filter(ON_KNOWN), None, "alone, which the model knows, expected runs on exactly one"),
         (TABLE.filter(~ON_KNOWN), None, "^platform: none was named, and .* 2 platforms"),
         (FEW, KNOWN[0], r"^platform: found '.*', which the model knows already"),
         (FEW, NEW.replace("-", "_"), "^platform: found .*did you mean"),

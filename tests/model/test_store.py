@@ -30,7 +30,7 @@ def test_an_existing_model_is_replaced_only_where_that_is_asked_for(trained: Tra
     target = tmp_path / "model"
     model.save(trained, target)
     before = (target / "model.json").read_text()
-    with pytest.raises(ModelFolderError, match="--overwrite"):
+    with pytest.raises(ModelFolderError, match="overwrite=True"):
         model.save(trained, target)
     assert (target / "model.json").read_text() == before
     model.save(trained, target, overwrite=True)
