@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
 from crossperf import catalog, dataset, evaluation, model
-from crossperf.dataset import Dataset
+from crossperf.dataset import Dataset, Features
 from crossperf.evaluation import metrics
+from crossperf.model.fitted.encoding import Encoder
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -83,12 +84,13 @@ def score(table: str, data: Dataset, arguments: argparse.Namespace) -> Scores:
                 predictor = made(name, seed).learn(train)
                 # The same seed for every model: each loses the same counters.
                 for scenario, gone_c in scenarios(data.counters, arguments, np.random.default_rng([seed, fold])):
-                    gone_f = np.r_[gone_c, np.zeros(data.features_nf.shape[1] - len(gone_c), bool)]
-                    ways = {name: np.where(gone_f, np.nan, held_out.features_nf)}
+                    gone_f = np.isin(data.X.columns.names, np.array(data.counters)[gone_c])
+                    measured_nf = held_out.X.values_nf
+                    ways = {name: np.where(gone_f, np.nan, measured_nf)}
                     if name not in ONE_WAY:
-                        ways[name + IMPUTED] = np.where(gone_f, means_nf, held_out.features_nf)
-                    for way, features_nf in ways.items():
-                        predicted_np = predictor.predict(features_nf)
+                        ways[name + IMPUTED] = np.where(gone_f, means_nf, measured_nf)
+                    for way, values_nf in ways.items():
+                        predicted_np = predictor.predict(Features(values_nf, held_out.X.columns))
                         scores = metrics.score(held_out.log_relative_time_np, predicted_np, held_out.source_n)
                         scored.setdefault(way, {}).setdefault(scenario, []).append(scores)
     return scored
@@ -123,9 +125,9 @@ def stand_in(train: Dataset, held_out: Dataset) -> Floats:
     A counter that no training cell of the same source platform has stays missing: nobody would make up the copies
     to a GPU of a run on a CPU.
     """
-    encoder = Encoder.fit(train.features_nf)
+    encoder = Encoder.fit(train.X.values_nf)
     mean_f = encoder.scale_f * np.sinh(encoder.mean_f)
-    measured_nf = ~np.isnan(train.features_nf)
+    measured_nf = ~np.isnan(train.X.values_nf)
     offered_pf = np.stack([measured_nf[train.source_n == p].any(axis=0) for p in range(len(train.platforms))])
     return np.where(offered_pf[held_out.source_n], mean_f, np.nan)
 

@@ -82,7 +82,7 @@ def predicted(data: Dataset, train_n: NDArray[np.int64], held_out: Dataset, name
     made = model.make(name)
     if "seed" in made.get_params():
         made.set_params(seed=0)
-    return np.asarray(made.learn(data.take(train_n)).predict(held_out.features_nf))
+    return np.asarray(made.learn(data.take(train_n)).predict(held_out.X))
 
 
 def matrix(parts: list[tuple[Dataset, Floats]]) -> Floats:

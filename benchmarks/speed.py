@@ -23,9 +23,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from crossperf import dataset, model
 from crossperf.datasets import testbed, toy
-from crossperf.model import store
+from crossperf.model import TrainedModel, store
 
 HERE = Path(__file__).parent
 INPUTS = 10
@@ -92,9 +94,7 @@ def measure_fit(path: str, name: str) -> dict[str, float]:
     start = time.perf_counter()
     fitted = model.make(name).learn(data)
     fit_s = time.perf_counter() - start
-    rows = data.features_nf
-    while len(rows) < 20_000:
-        rows = rows.repeat(2, axis=0)
+    rows = data.X[np.resize(np.arange(len(data)), max(20_000, len(data)))]
     fitted.predict(rows[:2048])
     start = time.perf_counter()
     fitted.predict(rows[:20_000])
@@ -105,7 +105,7 @@ def measure_fit(path: str, name: str) -> dict[str, float]:
         fitted.predict(rows[i : i + 1])
         singles.append(time.perf_counter() - start)
     with tempfile.TemporaryDirectory() as folder:
-        store.save(store.Saved.of(fitted, data), Path(folder) / "model")
+        store.save(TrainedModel.of(fitted, data), Path(folder) / "model")
         start = time.perf_counter()
         store.load(Path(folder) / "model")
         load_s = time.perf_counter() - start

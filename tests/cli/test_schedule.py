@@ -120,7 +120,7 @@ def test_predictors_that_let_different_numbers_of_jobs_run_are_a_doubt(
     for more in ([], ["--compare", "--seeds", "2"]):
         done = crossperf(*asked, *more)
         assert done.status == 0, done.stderr
-        assert "doubt: the predictors let different numbers of jobs run" in done.stderr
+        assert "caveat: the predictors let different numbers of jobs run" in done.stderr
     assert "could go nowhere with long.csv: longer than the wall-time limit." in crossperf(*asked).stderr
 
 

@@ -56,6 +56,8 @@ def test_platforms_in_another_list_leave_gaps_for_the_new_ones(cells: Cells) -> 
 
 
 def test_the_reference_is_exactly_zero() -> None:
+    raw_np = np.array([[0.3, 0.1], [0.2, -0.4]])
+    np.testing.assert_allclose(relative_to(raw_np, np.array([1, 0])), [[0.2, 0.0], [0.0, -0.6]])
     log_time_np = np.random.default_rng(0).normal(size=(50, 4))
     reference_n = np.random.default_rng(1).integers(4, size=50)
     relative = relative_to(log_time_np, reference_n)

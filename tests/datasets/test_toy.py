@@ -24,7 +24,7 @@ def one_program(**traits: float) -> toy.Programs:
     return toy.Programs(**{name: np.array([value]) for name, value in (plain | traits).items()})
 
 
-PLATFORM = toy.Platform(
+PLATFORM = toy.ToyPlatform(
     "p",
     "gpu",
     instructions_per_s=1e9,
@@ -45,7 +45,7 @@ def test_the_law_gives_the_seconds_worked_out_by_hand() -> None:
 
 def test_the_law_is_bound_by_memory_where_that_takes_longer() -> None:
     # All of it misses, nearly: 1e9 * 1.0 * 99/100 * 64 / 1e11 = 0.6336 s; serial compute on a fast core 0.1 s.
-    fast = toy.Platform("p", "cpu", 1e10, 1, 1e11, 0.0, np.inf, 0.0)
+    fast = toy.ToyPlatform("p", "cpu", 1e10, 1, 1e11, 0.0, np.inf, 0.0)
     assert toy.law(one_program(mem_ratio_w=1.0, cache_miss_ratio_w=99.0), fast) == pytest.approx([0.6336])
 
 

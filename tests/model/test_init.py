@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from crossperf import model
+from crossperf import model, plugins
 from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 
@@ -32,15 +32,15 @@ def test_every_name_leads_to_a_class_that_knows_its_name(name: str) -> None:
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that a package offers scikit-learn's linear regression and a ridge of crossperf's as models."""
     offered = [
-        EntryPoint("linear", "sklearn.linear_model:LinearRegression", model.ENTRY_POINTS),
-        EntryPoint("their-ridge", "crossperf.model.peers:Ridge", model.ENTRY_POINTS),
+        EntryPoint("linear", "sklearn.linear_model:LinearRegression", "crossperf.models"),
+        EntryPoint("their-ridge", "crossperf.model.peers:Ridge", "crossperf.models"),
     ]
 
     def entry_points(*, group: str) -> list[EntryPoint]:
         assert group == "crossperf.models"
         return offered
 
-    monkeypatch.setattr(model, "entry_points", entry_points)
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
 
 
 def test_an_installed_package_offers_models_by_name(installed: None, toy_data: Dataset) -> None:
@@ -57,7 +57,7 @@ def test_an_installed_package_offers_models_by_name(installed: None, toy_data: D
 def test_names_of_installed_models_are_suggested_too(installed: None) -> None:
     with pytest.raises(SettingsError, match="did you mean 'linear'") as caught:
         model.make("liner")
-    assert caught.value.facts["model"] == "liner"
+    assert caught.value.facts["argument"] == "model"
 
 
 def test_nothing_is_offered_under_a_name_that_does_not_exist() -> None:

@@ -30,7 +30,7 @@ def test_an_existing_model_is_replaced_only_where_that_is_asked_for(trained: Tra
     target = tmp_path / "model"
     model.save(trained, target)
     before = (target / "model.json").read_text()
-    with pytest.raises(ModelFolderError, match="--overwrite"):
+    with pytest.raises(ModelFolderError, match="overwrite=True"):
         model.save(trained, target)
     assert (target / "model.json").read_text() == before
     model.save(trained, target, overwrite=True)
@@ -147,7 +147,7 @@ def test_workloads_that_do_not_fit_their_times_are_refused_in_a_clear_sentence(
 def test_a_damaged_description_is_refused_in_a_clear_sentence(trained: TrainedModel, tmp_path: Path, text: str) -> None:
     model.save(trained, tmp_path / "model")
     (tmp_path / "model" / "model.json").write_text(text)
-    with pytest.raises(ModelFolderError, match="Train (it|the model) again"):
+    with pytest.raises(ModelFolderError, match=r"Train (it|the model) again"):
         model.load(tmp_path / "model")
 
 

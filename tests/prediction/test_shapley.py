@@ -1,3 +1,5 @@
+"""Shapley values: the axioms, the sum over all subsets, and the cells that a run is compared with."""
+
 from __future__ import annotations
 
 import itertools
@@ -10,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from crossperf import model
-from crossperf.dataset import Dataset
+from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 from crossperf.prediction import shapley
 from crossperf.prediction.shapley import Attribution, attribute
@@ -37,14 +39,14 @@ def exactly(value: Callable[[Floats], Floats], cell_f: Floats, background_bf: Fl
         rows_bf[:, list(subset)] = cell_f[list(subset)]
         return float(value(rows_bf).mean())
 
-    found_f = np.zeros(size)
+    shapley_f = np.zeros(size)
     for feature in range(size):
         others = [i for i in range(size) if i != feature]
         for count in range(size):
             weight = math.factorial(count) * math.factorial(size - count - 1) / math.factorial(size)
             for subset in itertools.combinations(others, count):
-                found_f[feature] += weight * (worth((*subset, feature)) - worth(subset))
-    return found_f
+                shapley_f[feature] += weight * (worth((*subset, feature)) - worth(subset))
+    return shapley_f
 
 
 def sampled(
@@ -58,20 +60,20 @@ def sampled(
     return shapley.shapley(value, cell_f, background_bf, players, samples=samples, rng=np.random.default_rng(seed))
 
 
-def contributions(attribution: Attribution) -> dict[str, float]:
-    return {push.feature: push.contribution for push in attribution.pushes}
+def by_feature(attribution: Attribution) -> dict[str, float]:
+    return {part.feature: part.contribution for part in attribution.contributions}
 
 
 def in_order(attribution: Attribution, what: str = "contribution") -> Floats:
-    by_name = {push.feature: getattr(push, what) for push in attribution.pushes}
+    by_name = {part.feature: getattr(part, what) for part in attribution.contributions}
     return np.array([by_name[name] for name in PLAYERS])
 
 
 def test_a_linear_function_gets_weight_times_distance_from_the_mean_without_error() -> None:
     weight_f = np.array([2.0, -1.0, 0.5, 0.0])
-    found = sampled(lambda rows_nf: rows_nf @ weight_f + 7.0)
-    np.testing.assert_allclose(in_order(found), weight_f * (CELL_F - BACKGROUND_BF.mean(axis=0)), atol=1e-12)
-    np.testing.assert_allclose(in_order(found, "standard_error"), 0.0, atol=1e-12)
+    result = sampled(lambda rows_nf: rows_nf @ weight_f + 7.0)
+    np.testing.assert_allclose(in_order(result), weight_f * (CELL_F - BACKGROUND_BF.mean(axis=0)), atol=1e-12)
+    np.testing.assert_allclose(in_order(result, "standard_error"), 0.0, atol=1e-12)
 
 
 def test_an_additive_function_gets_each_part_minus_its_mean() -> None:
@@ -84,44 +86,44 @@ def test_an_additive_function_gets_each_part_minus_its_mean() -> None:
     np.testing.assert_allclose(in_order(sampled(additive)), expected_f, atol=1e-12)
 
 
-def test_features_that_act_alike_share_alike() -> None:
-    found = contributions(
+def test_features_with_the_same_effect_share_it_equally() -> None:
+    result = by_feature(
         sampled(lambda x: x[:, 0] * x[:, 1], np.array([3.0, 3.0]), np.ones((1, 2)), {"a": (0,), "b": (1,)})
     )
-    assert found == {"a": 4.0, "b": 4.0}  # 9 - 1 in two halves
+    assert result == {"a": 4.0, "b": 4.0}  # 9 - 1 in two halves
 
 
 def test_a_feature_without_effect_gets_nothing() -> None:
-    found = sampled(lambda rows_nf: tangled(np.column_stack([rows_nf[:, :3], np.ones(len(rows_nf))])))
-    assert contributions(found)["d"] == 0.0
-    assert found.pushes[-1].feature == "d"
+    result = sampled(lambda rows_nf: tangled(np.column_stack([rows_nf[:, :3], np.ones(len(rows_nf))])))
+    assert by_feature(result)["d"] == 0.0
+    assert result.contributions[-1].feature == "d"
 
 
 def test_sampling_meets_the_sum_over_all_subsets() -> None:
     expected_f = exactly(tangled, CELL_F, BACKGROUND_BF)
-    found = sampled(tangled, samples=12_000)
-    error_f = in_order(found, "standard_error")
-    assert (np.abs(in_order(found) - expected_f) < 4.0 * error_f).all()
+    result = sampled(tangled, samples=12_000)
+    error_f = in_order(result, "standard_error")
+    assert (np.abs(in_order(result) - expected_f) < 4.0 * error_f).all()
     assert error_f.max() < 0.02 * np.abs(expected_f).max()
 
 
-def test_the_standard_error_tells_how_far_off_a_draw_is() -> None:
+def test_the_standard_error_is_how_far_off_a_draw_is() -> None:
     expected_f = exactly(tangled, CELL_F, BACKGROUND_BF)
     draws = [sampled(tangled, samples=48, seed=seed) for seed in range(200)]
     off_f = np.sqrt(np.mean([(in_order(draw) - expected_f) ** 2 for draw in draws], axis=0))
-    told_f = np.sqrt(np.mean([in_order(draw, "standard_error") ** 2 for draw in draws], axis=0))
-    np.testing.assert_allclose(told_f, off_f, rtol=0.25)
+    expected_error_f = np.sqrt(np.mean([in_order(draw, "standard_error") ** 2 for draw in draws], axis=0))
+    np.testing.assert_allclose(expected_error_f, off_f, rtol=0.25)
 
 
 @pytest.mark.parametrize("samples", [4, 30, 256])
 def test_contributions_sum_to_the_prediction_minus_the_mean_of_the_background_used(samples: int) -> None:
-    found = sampled(tangled, samples=samples)
-    assert found.walks <= samples
-    assert found.background == min(6, samples // 4)
-    assert found.prediction == tangled(CELL_F[None])[0]
-    assert sum(contributions(found).values()) == pytest.approx(found.prediction - found.base, abs=1e-12)
-    if found.background == len(BACKGROUND_BF):
-        assert found.base == pytest.approx(float(tangled(BACKGROUND_BF).mean()), abs=1e-12)
+    result = sampled(tangled, samples=samples)
+    assert result.walks <= samples
+    assert result.background == min(6, samples // 4)
+    assert result.prediction == tangled(CELL_F[None])[0]
+    assert sum(by_feature(result).values()) == pytest.approx(result.prediction - result.base, abs=1e-12)
+    if result.background == len(BACKGROUND_BF):
+        assert result.base == pytest.approx(float(tangled(BACKGROUND_BF).mean()), abs=1e-12)
 
 
 def test_columns_of_one_player_change_together_and_columns_of_none_stay() -> None:
@@ -142,11 +144,11 @@ def test_a_feature_missing_in_the_run_and_in_the_background_gets_nothing() -> No
         return np.asarray(np.where(np.isnan(rows_nf), [10.0, 20.0], rows_nf).prod(axis=1))
 
     players = {"a": (0,), "b": (1,)}
-    found = sampled(value, np.array([2.0, np.nan]), np.array([[1.0, np.nan], [3.0, np.nan]]), players)
-    assert contributions(found) == {"a": 0.0, "b": 0.0}  # a: 2 x 20 against the mean of 20 and 60
-    found = sampled(value, np.array([2.0, np.nan]), np.array([[2.0, 5.0]]), players)
-    assert contributions(found) == {"a": 0.0, "b": 30.0}  # the lack of b counts as 20, not as 5
-    missing = next(push for push in found.pushes if push.feature == "b")
+    result = sampled(value, np.array([2.0, np.nan]), np.array([[1.0, np.nan], [3.0, np.nan]]), players)
+    assert by_feature(result) == {"a": 0.0, "b": 0.0}  # a: 2 x 20 against the mean of 20 and 60
+    result = sampled(value, np.array([2.0, np.nan]), np.array([[2.0, 5.0]]), players)
+    assert by_feature(result) == {"a": 0.0, "b": 30.0}  # the lack of b counts as 20, not as 5
+    missing = next(part for part in result.contributions if part.feature == "b")
     assert (missing.value, missing.median) == (None, 5.0)
 
 
@@ -166,50 +168,46 @@ def test_settings_without_sense_are_refused() -> None:
 def test_a_cell_is_compared_with_cells_of_its_own_source(toy_data: Dataset) -> None:
     ridge = model.make("ridge").learn(toy_data)
     cell, target = int(np.flatnonzero(toy_data.source_n == 2)[0]), 1
-    found = attribute(
-        ridge,
-        toy_data.features_nf[cell],
-        toy_data.features_nf,
-        toy_data.features,
-        source=2,
+    result = attribute(
+        ridge.fitted_,
+        toy_data.X[cell],
+        toy_data.X,
         target=target,
         rng=np.random.default_rng(0),
     )
-    log_np = ridge.predict(toy_data.features_nf)
+    log_np = ridge.predict(toy_data.X)
     log_relative_n = log_np[:, target] - log_np[:, 2]
     same_n = toy_data.source_n == 2
-    assert found.background == same_n.sum()
-    assert found.base == pytest.approx(float(log_relative_n[same_n].mean()))
-    assert found.prediction == pytest.approx(float(log_relative_n[cell]))
-    assert {push.feature for push in found.pushes} == {*toy_data.counters, "runtime_s"}
-    median = float(np.median(toy_data.runtime_s_n[same_n]))
-    (runtime,) = (push for push in found.pushes if push.feature == "runtime_s")
-    assert (runtime.value, runtime.median) == (toy_data.runtime_s_n[cell], pytest.approx(median))
+    assert result.background == same_n.sum()
+    assert result.base == pytest.approx(float(log_relative_n[same_n].mean()))
+    assert result.prediction == pytest.approx(float(log_relative_n[cell]))
+    assert {part.feature for part in result.contributions} == {*toy_data.counters, "runtime_s"}
+    median = float(np.median(toy_data.X.column("runtime_s")[same_n]))
+    (runtime,) = (part for part in result.contributions if part.feature == "runtime_s")
+    assert (runtime.value, runtime.median) == (toy_data.X.column("runtime_s")[cell], pytest.approx(median))
 
 
 def test_a_source_without_known_cells_is_compared_with_all_as_if_they_came_from_it(toy_data: Dataset) -> None:
     ridge = model.make("ridge").learn(toy_data)
-    others_bf = toy_data.features_nf[toy_data.source_n != 0]
-    found = attribute(
-        ridge,
-        toy_data.features_nf[0],
-        others_bf,
-        toy_data.features,
-        source=0,
+    others = toy_data.X[toy_data.source_n != 0]
+    result = attribute(
+        ridge.fitted_,
+        toy_data.X[0],
+        others,
         target=1,
         samples=2_000,
         rng=np.random.default_rng(0),
     )
-    as_if_bf = others_bf.copy()
-    as_if_bf[:, -4:] = [1.0, 0.0, 0.0, 0.0]
-    log_np = ridge.predict(as_if_bf)
+    as_if_bf = others.values_nf.copy()
+    as_if_bf[:, others.columns.mask("source")] = [1.0, 0.0, 0.0, 0.0]
+    log_np = ridge.predict(Features(as_if_bf, others.columns))
     assert toy_data.source_n[0] == 0
-    assert found.base == pytest.approx(float((log_np[:, 1] - log_np[:, 0]).mean()))
+    assert result.base == pytest.approx(float((log_np[:, 1] - log_np[:, 0]).mean()))
 
 
 def test_an_attribution_turns_to_json() -> None:
-    found = sampled(lambda rows_nf: np.nansum(rows_nf, axis=1), np.array([1.0, np.nan, 0.5, 3.0]))
-    facts = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert [push["feature"] for push in facts["pushes"]] == [push.feature for push in found.pushes]
-    assert {push["feature"] for push in facts["pushes"] if push["value"] is None} == {"b"}
-    assert facts["pushes"][0]["factor"] == pytest.approx(math.exp(found.pushes[0].contribution))
+    result = sampled(lambda rows_nf: np.nansum(rows_nf, axis=1), np.array([1.0, np.nan, 0.5, 3.0]))
+    facts = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert [part["feature"] for part in facts["contributions"]] == [part.feature for part in result.contributions]
+    assert {part["feature"] for part in facts["contributions"] if part["value"] is None} == {"b"}
+    assert facts["contributions"][0]["factor"] == pytest.approx(math.exp(result.contributions[0].contribution))
