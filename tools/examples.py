@@ -1,4 +1,4 @@
-"""Tells the reference that a doctest is an example: docstrings here do not repeat a heading that every reader can see."""
+"""Tells the reference that a doctest is an example: docstrings here need no heading that every reader can see."""
 
 from __future__ import annotations
 
