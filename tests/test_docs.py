@@ -14,8 +14,11 @@ from pathlib import Path
 import click
 import pytest
 
+from crossperf import platforms
 from crossperf.cli import commands
+from crossperf.datasets import testbed, toy
 from crossperf.plugins import GROUPS
+from crossperf.runs import append
 from tests.documents import ROOT, Document, Piece, pages
 
 PAGES = pages()
@@ -232,7 +235,16 @@ def test_what_a_tool_writes_into_a_page_is_current(tool: str, monkeypatch: pytes
 
 
 #: Pages whose Python runs from top to bottom, as one program, in a folder that holds the files they speak of.
-PROGRAMS = ["README.md", "docs/python.md"]
+PROGRAMS = [
+    "README.md",
+    "docs/formats.md",
+    "docs/own-model.md",
+    "docs/platforms.md",
+    "docs/profile.md",
+    "docs/python.md",
+    "docs/schedule.md",
+    "docs/testbed.md",
+]
 
 
 @pytest.mark.slow
@@ -240,17 +252,26 @@ PROGRAMS = ["README.md", "docs/python.md"]
 def test_the_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
     blocks = Document(ROOT / name).blocks("python")
     assert blocks
-    program = "\n".join([SETTING, *(block.text for block in blocks)])
+    write_files(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", "\n".join(block.text for block in blocks)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
 
-#: Small tables by the names that the pages use, and models that learn for seconds instead of minutes.
-SETTING = """
-from crossperf.datasets import toy
-from crossperf import runs
-toy.make_table(apps=6, inputs=4, seed=1).write("runs.parquet")
-runs.append("new.jsonl", [run for run in toy.make_runs(apps=1, inputs=1, repeats=1, seed=2) if run.platform == "cpu-a"])
-"""
+def write_files(folder: Path) -> None:
+    """Write small tables by the names that the pages use, the facts of two machines, and a program to profile."""
+    toy.make_table(apps=6, inputs=4, seed=1).write(folder / "runs.parquet")
+    new = [run for run in toy.make_runs(apps=1, inputs=1, repeats=1, seed=2) if run.platform == "cpu-a"]
+    append(folder / "new.jsonl", new)
+    for platform in testbed.platforms()[:2]:
+        platforms.add(folder / "platforms.json", platform)
+    (folder / "ground_truth.csv").write_text("app,input,a,b\nx,1,1,0.5\ny,1,1,2\n", encoding="utf-8")
+    (folder / "machines.csv").write_text("machine,size\na,64\nb,64\n", encoding="utf-8")
+    (folder / "app").write_text("#!/bin/sh\necho $1\n", encoding="utf-8")
+    (folder / "app").chmod(0o755)

@@ -141,7 +141,8 @@ def shown(output: dict[str, Any]) -> str:
     if "image/png" in data:
         return f'<img alt="figure" src="data:image/png;base64,{"".join(data["image/png"]).strip()}">'
     if "text/html" in data:
-        lines = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL).splitlines()
-        return '<div class="output">' + "".join(line.strip() for line in lines) + "</div>"
+        html = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+        lines = html.splitlines() if "<pre>" in html else [line.strip() for line in html.splitlines()]
+        return '<div class="output">' + "\n".join(line for line in lines if line.strip()) + "</div>"
     text = "".join(data.get("text/plain", output.get("text", "")))
     return f"```{{.text .output}}\n{text.rstrip()}\n```"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import as_file, files
 
 from crossperf.platforms import Platform
@@ -12,7 +13,7 @@ from crossperf.runs.table import RunsTable, read
 def load() -> RunsTable:
     """Return the testbed's runs: every counter of Table I, five repeats, six platforms."""
     with as_file(files("crossperf.datasets") / "data" / "testbed.parquet") as path:
-        return read(path)
+        return replace(read(path), path="testbed")
 
 
 def platforms() -> list[Platform]:

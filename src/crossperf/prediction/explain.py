@@ -19,6 +19,9 @@ from crossperf.prediction.question import Question, ask
 from crossperf.prediction.shapley import Attribution, attribute
 from crossperf.records import Prediction
 
+#: Explanations that the text form shows.
+_SHOWN = 5
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -46,6 +49,32 @@ class Explanations:
 
     explanations: tuple[Explanation, ...]
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [f"Explanations of {len(self.explanations):,} predictions, as factors on the relative time"]
+        for each in self.explanations[:_SHOWN]:
+            parts = each.attribution.contributions[:3] if each.attribution else ()
+            reasons = (
+                ", ".join(f"{part.feature} {part.factor:.2f}x" for part in parts) or "no known runs to compare with"
+            )
+            lines.append(f"  {each.app} {each.input} from {each.source}, on {each.platform}: {reasons}")
+        return "\n".join(lines + (["  ..."] if len(self.explanations) > _SHOWN else []))
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame()._repr_html_())
+
+    def to_frame(self) -> Any:
+        """Return one row for each run and feature, the strongest first: pandas where it is installed, else Polars."""
+        from crossperf.runs.frames import to_frame
+
+        names = ("feature", "factor", "standard_error", "value", "median")
+        rows = [
+            (each.app, each.input, each.source, each.platform, *(getattr(part, name) for name in names))
+            for each in self.explanations
+            for part in (each.attribution.contributions if each.attribution else ())
+        ]
+        heads = ("app", "input", "source", "platform", *names)
+        return to_frame({name: [row[place] for row in rows] for place, name in enumerate(heads)})
 
 
 def explain(
