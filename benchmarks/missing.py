@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from crossperf.model.encoding import Encoder
 from numpy.typing import NDArray
 
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
