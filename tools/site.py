@@ -83,8 +83,10 @@ def commands_page() -> Iterator[str]:
     from crossperf.cli import commands
 
     yield from ["# Commands", "", "Written from the commands themselves: the same as `crossperf COMMAND --help`.", ""]
-    for name, command in below(commands):
-        yield from command_section(command, f"crossperf {name}", level=2)
+    for heading, names in commands.sections.items():
+        yield from [f"## {heading}", ""]
+        for name in names:
+            yield from command_section(commands.commands[name], f"crossperf {name}", level=3)
 
 
 def below(group: click.Group) -> Iterator[tuple[str, click.Command]]:
