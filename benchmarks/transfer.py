@@ -18,6 +18,7 @@ import numpy as np
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
 from crossperf import model
 from crossperf.adaptation import score as transfer
+from crossperf.adaptation.result import WAYS, Transfer
 from crossperf.cli.evaluate import shots_of
 
 #: What the text under a title calls each way.
@@ -51,7 +52,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def score(table: str, arguments: argparse.Namespace, seed: int) -> transfer.Transfer:
+def score(table: str, arguments: argparse.Namespace, seed: int) -> Transfer:
     data = data_of(table, arguments.data)
     models = arguments.models.split(",")
     peers = [name for name in arguments.peers.split(",") if name and name not in models]
@@ -74,7 +75,7 @@ def score(table: str, arguments: argparse.Namespace, seed: int) -> transfer.Tran
     )
 
 
-def section(table: str, results: list[transfer.Transfer]) -> str:
+def section(table: str, results: list[Transfer]) -> str:
     """Return a Markdown table: geometric means over platforms, folds and seeds."""
     first = results[0]
     facts = first.table
@@ -91,7 +92,7 @@ def section(table: str, results: list[transfer.Transfer]) -> str:
     ]
     for name in first.models:
         for shots in first.shots:
-            if not any(first.of(name, shots, way) for way in transfer.WAYS):
+            if not any(first.of(name, shots, way) for way in WAYS):
                 continue
             cells = [mean(results, name, shots, way, kind) for kind in ("column", "vector") for way in COLUMNS]
             ratio = cells[1] / cells[3] if cells[1] and cells[3] else None
@@ -102,12 +103,12 @@ def section(table: str, results: list[transfer.Transfer]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def mean(results: list[transfer.Transfer], name: str, shots: str, way: str, kind: str) -> float | None:
+def mean(results: list[Transfer], name: str, shots: str, way: str, kind: str) -> float | None:
     found = [value for one in results if (value := one.mean(name, shots, way, kind)) is not None]
     return float(np.exp(np.mean(np.log(found)))) if found else None
 
 
-def worst(result: transfer.Transfer) -> list[str]:
+def worst(result: Transfer) -> list[str]:
     """Return the platforms by name, adapted as suggested against full data, with the most shots asked for."""
     name = result.models[0]
     suggested = [shots for shots in result.shots if result.of(name, shots, "suggested")]
