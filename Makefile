@@ -62,6 +62,7 @@ lock:
 
 bench: $(READY)
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/answer.py
 	$(BIN)/python benchmarks/accuracy.py --splits workload,app --seeds 0,1,2
 	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/transfer.py
