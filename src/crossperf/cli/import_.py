@@ -27,9 +27,7 @@ _SHOWN = 20
 @click.option("--app", help="Name of the application, above what the files tell.")
 @click.option("--input", "input_", help="Input in words, above what the files tell.")
 @click.option(
-    "--platform",
-    help="Name of the platform, above what the files tell.",
-    shell_complete=completing(kept_platforms),
+    "--platform", help="Name of the platform, above what the files tell.", shell_complete=completing(kept_platforms)
 )
 @click.option("--platform-class", help="cpu, gpu or another word.")
 @click.option("--map", "mapping", type=PATH, help="For FORMAT table: what its columns are.")

@@ -148,11 +148,7 @@ def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, S
     if number < least:
         return "a number of 0 or more", "Leave it empty: multiplexed events can turn negative.", "error"
     if number > greatest:
-        return (
-            f"a ratio of at most {greatest:g}",
-            "Check how it was computed; it is used as it is.",
-            "warning",
-        )
+        return (f"a ratio of at most {greatest:g}", "Check how it was computed; it is used as it is.", "warning")
     return None
 
 
