@@ -14,140 +14,44 @@ is loaded when first used, and PyTorch only when a network learns.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from crossperf import (
-        adaptation,
-        campaign,
-        catalog,
-        collect,
-        dataset,
-        datasets,
-        errors,
-        evaluation,
-        importers,
-        model,
-        platforms,
-        prediction,
-        records,
-        report,
-        runs,
-        schedule,
-    )
-    from crossperf.adaptation.adapt import Adaptation, adapt, suggest
-    from crossperf.adaptation.result import Transfer
-    from crossperf.adaptation.score import transfer
-    from crossperf.collect.profile import profile
-    from crossperf.dataset.features import Columns, Features
-    from crossperf.dataset.pairing import Dataset, build
-    from crossperf.evaluation.result import Evaluation, read_evaluation
-    from crossperf.evaluation.run import evaluate
-    from crossperf.evaluation.trained import assess
-    from crossperf.model.default import Crossperf
-    from crossperf.model.networks import Dnn, VaeDnn
-    from crossperf.model.peers import ExtraTrees, Median, RandomForest, Ridge, XGBoost
-    from crossperf.model.store import load
-    from crossperf.model.trained import TrainedModel, train
-    from crossperf.prediction.answer import Answer, predict
-    from crossperf.prediction.explain import explain
-    from crossperf.records import Prediction, Run
-    from crossperf.runs.table import RunsTable, read_runs
+from typing import Any
 
 __version__ = "0.1.0"
 
-#: Where each name of the API lives.
+#: The names of the API by the module that holds them; `__init__.pyi` declares them to editors and type checkers.
 _API = {
-    "Adaptation": "adaptation.adapt",
-    "Answer": "prediction.answer",
-    "Columns": "dataset.features",
-    "Crossperf": "model.default",
-    "Dataset": "dataset.pairing",
-    "Dnn": "model.networks",
-    "Evaluation": "evaluation.result",
-    "ExtraTrees": "model.peers",
-    "Features": "dataset.features",
-    "Median": "model.peers",
-    "Prediction": "records",
-    "RandomForest": "model.peers",
-    "Ridge": "model.peers",
-    "Run": "records",
-    "RunsTable": "runs.table",
-    "TrainedModel": "model.trained",
-    "Transfer": "adaptation.result",
-    "VaeDnn": "model.networks",
-    "XGBoost": "model.peers",
-    "adapt": "adaptation.adapt",
-    "assess": "evaluation.trained",
-    "build": "dataset.pairing",
-    "evaluate": "evaluation.run",
-    "explain": "prediction.explain",
-    "load": "model.store",
-    "predict": "prediction.answer",
-    "profile": "collect.profile",
-    "read_evaluation": "evaluation.result",
-    "read_runs": "runs.table",
-    "suggest": "adaptation.adapt",
-    "train": "model.trained",
-    "transfer": "adaptation.score",
+    "adaptation.adapt": ("Adaptation", "adapt", "suggest"),
+    "adaptation.result": ("Transfer",),
+    "adaptation.score": ("transfer",),
+    "collect.profile": ("profile",),
+    "dataset.features": ("Columns", "Features"),
+    "dataset.pairing": ("Dataset", "build"),
+    "evaluation.result": ("Evaluation", "read_evaluation"),
+    "evaluation.run": ("evaluate",),
+    "evaluation.trained": ("assess",),
+    "model.default": ("Crossperf",),
+    "model.networks": ("Dnn", "VaeDnn"),
+    "model.peers": ("ExtraTrees", "Median", "RandomForest", "Ridge", "XGBoost"),
+    "model.store": ("load",),
+    "model.trained": ("TrainedModel", "train"),
+    "prediction.answer": ("Answer", "predict"),
+    "prediction.explain": ("explain",),
+    "records": ("Prediction", "Run"),
+    "runs.table": ("RunsTable", "read_runs"),
 }
-__all__ = [
-    "Adaptation",
-    "Answer",
-    "Columns",
-    "Crossperf",
-    "Dataset",
-    "Dnn",
-    "Evaluation",
-    "ExtraTrees",
-    "Features",
-    "Median",
-    "Prediction",
-    "RandomForest",
-    "Ridge",
-    "Run",
-    "RunsTable",
-    "TrainedModel",
-    "Transfer",
-    "VaeDnn",
-    "XGBoost",
-    "__version__",
-    "adapt",
-    "adaptation",
-    "assess",
-    "build",
-    "campaign",
-    "catalog",
-    "collect",
-    "dataset",
-    "datasets",
-    "errors",
-    "evaluate",
-    "evaluation",
-    "explain",
-    "importers",
-    "load",
-    "model",
-    "platforms",
-    "predict",
-    "prediction",
-    "profile",
-    "read_evaluation",
-    "read_runs",
-    "records",
-    "report",
-    "runs",
-    "schedule",
-    "suggest",
-    "train",
-    "transfer",
+_ROOMS = [
+    *("campaign", "catalog", "collect", "errors", "importers", "platforms", "records", "runs"),  # measure
+    *("adaptation", "dataset", "datasets", "evaluation", "model", "prediction"),  # learn
+    *("report", "schedule"),  # show and place
 ]
+_HOMES = {name: module for module, names in _API.items() for name in names}
+__all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604, they are strings
 
 
 def __getattr__(name: str) -> Any:
-    if name in _API:
-        return getattr(importlib.import_module(f"crossperf.{_API[name]}"), name)
-    if name in __all__:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"crossperf.{_HOMES[name]}"), name)
+    if name in _ROOMS:
         return importlib.import_module(f"crossperf.{name}")
     raise AttributeError(f"module 'crossperf' has no attribute {name!r}")
 
