@@ -13,30 +13,27 @@ from crossperf.errors import CrossperfError
 
 _SECTIONS = {
     "Start here": {
-        "demo": ("crossperf.cli.demo:demo", "Run the main job end to end on measured runs that come along."),
-        "toy": ("crossperf.cli.toy:toy", "Write a runs table drawn from a known law."),
-        "runs": ("crossperf.cli.runs:runs", "Check a runs table, or describe what it holds."),
+        "demo": "Run the main job end to end on measured runs that come along.",
+        "toy": "Write a runs table drawn from a known law.",
+        "runs": "Check a runs table, or describe what it holds.",
     },
     "Measure": {
-        "profile": ("crossperf.cli.profile:profile", "Run a command and add its counters and time to a table."),
-        "import": ("crossperf.cli.import_:import_", "Add the runs of profilers' files to a table."),
-        "platforms": ("crossperf.cli.platforms:platforms", "List, add, show and compare platforms."),
-        "campaign": ("crossperf.cli.campaign:campaign", "Measure a list of inputs on this machine."),
+        "profile": "Run a command and add its counters and time to a table.",
+        "import": "Add the runs of profilers' files to a table.",
+        "platforms": "List, add, show and compare platforms.",
+        "campaign": "Measure a list of inputs on this machine.",
     },
     "Learn": {
-        "evaluate": ("crossperf.cli.evaluate:evaluate", "Score models on held-out runs."),
-        "train": ("crossperf.cli.train:train", "Train a model and save it as a folder."),
-        "predict": ("crossperf.cli.predict:predict", "Predict the times of new runs on every platform."),
-        "adapt": ("crossperf.cli.adapt:adapt", "Add a platform to a model from a few workloads."),
-        "convert": ("crossperf.cli.convert:convert", "Rewrite a model or a result of an earlier format."),
+        "evaluate": "Score models on held-out runs.",
+        "train": "Train a model and save it as a folder.",
+        "predict": "Predict the times of new runs on every platform.",
+        "adapt": "Add a platform to a model from a few workloads.",
+        "convert": "Rewrite a model or a result of an earlier format.",
     },
-    "Show": {
-        "report": ("crossperf.cli.report:report", "Make a page of an evaluation or a model."),
-        "plot": ("crossperf.cli.plot:plot", "Draw one figure."),
-    },
+    "Show": {"report": "Make a page of an evaluation or a model.", "plot": "Draw one figure."},
     "Place": {
-        "schedule": ("crossperf.cli.schedule:schedule", "Simulate clusters that place jobs by predictions."),
-        "slurm": ("crossperf.cli.slurm:slurm", "Use predictions in a Slurm cluster."),
+        "schedule": "Simulate clusters that place jobs by predictions.",
+        "slurm": "Use predictions in a Slurm cluster.",
     },
 }
 
@@ -71,7 +68,7 @@ def _fail(sentence: str, status: int = 1) -> None:
 @click.group(
     cls=CommandGroup,
     sections=_SECTIONS,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog='Completion in bash: eval "$(_CROSSPERF_COMPLETE=bash_source crossperf)"',
 )
 @click.version_option(__version__, package_name="crossperf")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,46 +28,33 @@ def adapt(
     new_runs: Path | None,
     output: Path | None,
     count: int | None,
-    platform: str | None,
-    seed: int,
     overwrite: bool,
     json_file: Path | None,
+    **settings: Any,
 ) -> None:
     """Add the platform of NEW_RUNS to MODEL from a few workloads that were measured on it.
 
     The workloads are those that MODEL was trained on; others count where NEW_RUNS has them on known platforms too.
     What MODEL predicts for the platforms it knew stays as it is.
     """
-    if count is None and (new_runs is None or output is None):
-        missing = "NEW_RUNS" if new_runs is None else "-o"
-        raise SettingsError(
-            f"adapt: {missing} is missing, expected MODEL NEW_RUNS -o MODEL2 to add a platform, or MODEL --suggest N "
-            "to learn what to measure."
-        )
-    if count is not None and output is not None:
-        raise SettingsError("adapt: found --suggest and -o, expected one of them: --suggest writes no model.")
-    if count is not None:
-        _suggest(model_folder, new_runs, count, platform, seed, json_file)
-    elif new_runs is not None and output is not None:
-        _adapt(model_folder, new_runs, output, platform, seed, overwrite, json_file)
-
-
-def _adapt(
-    model_folder: Path,
-    new_runs: Path,
-    output: Path,
-    platform: str | None,
-    seed: int,
-    overwrite: bool,
-    json_file: Path | None,
-) -> None:
     from crossperf.adaptation import adapt
     from crossperf.files import write_json
     from crossperf.model import store
     from crossperf.report import terminal as show
 
+    if count is not None:
+        if output is not None:
+            raise SettingsError("adapt: found --suggest and -o, expected one of them: --suggest writes no model.")
+        _suggest(model_folder, new_runs, count, json_file, **settings)
+        return
+    if new_runs is None or output is None:
+        missing = "NEW_RUNS" if new_runs is None else "-o"
+        raise SettingsError(
+            f"adapt: {missing} is missing, expected MODEL NEW_RUNS -o MODEL2 to add a platform, or MODEL --suggest N "
+            "to learn what to measure."
+        )
     store.refuse_unless_free(output, overwrite=overwrite)
-    result = adapt.adapt(store.load(model_folder), new_runs, platform=platform, seed=seed)
+    result = adapt.adapt(store.load(model_folder), new_runs, **settings)
     result.model.save(output, overwrite=overwrite)
     show.adaptation(result)
     for note in result.notes:
@@ -77,18 +65,14 @@ def _adapt(
         wrote(json_file)
 
 
-def _suggest(
-    model_folder: Path, new_runs: Path | None, count: int, platform: str | None, seed: int, json_file: Path | None
-) -> None:
+def _suggest(model_folder: Path, new_runs: Path | None, count: int, json_file: Path | None, **settings: Any) -> None:
     from crossperf.adaptation import adapt
     from crossperf.model import store
     from crossperf.report import terminal as show
 
-    suggested = adapt.suggest(store.load(model_folder), count, new_runs, platform=platform, seed=seed)
+    suggested = adapt.suggest(store.load(model_folder), count, new_runs, **settings)
     show.suggestions(suggested)
     if len(suggested) < count:
-        say(
-            f"note: {len(suggested):,} of {count:,} can be suggested; the rest of what the model knows is measured "
-            "already."
-        )
+        few = f"{len(suggested):,} of {count:,} can be suggested"
+        say(f"note: {few}; the rest of what the model knows is measured already.")
     write_facts(json_file, lambda: {"suggestions": [workload.to_json() for workload in suggested]})

@@ -17,12 +17,7 @@ from crossperf.records import Run
 from crossperf.runs import jsonl
 
 RUNS = click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    default=Path("runs.jsonl"),
-    show_default=True,
-    help="Runs are added to the end of this file.",
+    "-o", "--output", type=PATH, default=Path("runs.jsonl"), help="Runs are added to the end of this file."
 )
 
 
@@ -32,13 +27,12 @@ def refuse_unwritable(path: Path) -> None:
         raise CollectError(f"{path}: found a folder, expected a file for the runs. Choose another name with -o.")
     if path.suffix not in (".jsonl", "") and not path.exists():
         raise CollectError(f"{path}: found the ending {path.suffix!r}, expected .jsonl: runs are added line by line.")
-    place = path if path.exists() else path.parent
-    if not place.exists():
-        raise CollectError(f"{path}: the folder {place} does not exist. Make it, or choose another with -o.")
+    if not path.parent.exists():
+        raise CollectError(f"{path}: the folder {path.parent} does not exist. Make it, or choose another with -o.")
     try:
         if path.exists():
             os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
-        elif not os.access(place, os.W_OK):
+        elif not os.access(path.parent, os.W_OK):
             raise PermissionError
     except OSError as error:
         reason = f" ({error.strerror})" if error.strerror else ""
@@ -61,10 +55,8 @@ def append(path: Path, runs: Sequence[Run]) -> None:
         jsonl.append(path, runs)
     except OSError as error:
         rescue = _rescue("".join(map(jsonl.line, runs)))
-        advice = f"Make room or set the rights, then add them: cat {rescue} >> {path}"
-        raise CollectError(
-            f"{path}: cannot be written ({error.strerror}); the runs are kept in {rescue}. {advice}"
-        ) from error
+        kept = f"{path}: cannot be written ({error.strerror}); the runs are kept in {rescue}."
+        raise CollectError(f"{kept} Make room or set the rights, then add them: cat {rescue} >> {path}") from error
     say(f"added {several(len(runs), 'run')} to {path}")
 
 

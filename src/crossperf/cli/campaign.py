@@ -21,9 +21,7 @@ from crossperf.records import OK
 @click.option("--platform", "names", multiple=True, help="Platforms of SPEC to time here; may be repeated.")
 @click.option("--counts", "count_names", multiple=True, help="Counts of SPEC to take here; may be repeated.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign that OUTPUT holds.")
-@click.option(
-    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Countings under valgrind at a time."
-)
+@click.option("--jobs", default=1, type=click.IntRange(1), help="Countings under valgrind at a time.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this time; go on with --resume.")
 def campaign(
     spec_file: Path,

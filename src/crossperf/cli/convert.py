@@ -42,18 +42,12 @@ def _result(path: Path) -> Evaluation | Transfer:
 
     try:
         facts = dict(json.loads(path.read_text(encoding="utf-8")))
+        strange = "" if {"format", "split"} <= facts.keys() else "JSON of another program, or of another command"
     except OSError as error:
-        raise _stranger(path, error.strerror or "nothing that can be read") from error
-    except (ValueError, TypeError) as error:
-        raise _stranger(path, "a file that is no JSON object") from error
-    if not {"format", "split"} <= facts.keys():
-        raise _stranger(path, "JSON of another program, or of another command")
+        strange = error.strerror or "nothing that can be read"
+    except (ValueError, TypeError):
+        strange = "a file that is no JSON object"
+    if strange:
+        expected = "a model folder or a result of 'crossperf evaluate --json'"
+        raise CrossperfError(f"{path}: found {strange}, expected {expected}. Nothing was written.", path=str(path))
     return (Transfer if facts["split"] == "platform" else Evaluation).from_json(facts, str(path))
-
-
-def _stranger(path: Path, what: str) -> CrossperfError:
-    return CrossperfError(
-        f"{path}: found {what}, expected a model folder or a result of 'crossperf evaluate --json'. Nothing was "
-        "written.",
-        path=str(path),
-    )

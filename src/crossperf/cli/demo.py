@@ -22,13 +22,14 @@ NEW_APP, NEW_PLATFORM = "lennard_jones", "epyc-1t"
 
 
 @click.command()
-@click.option("-o", "--output", type=PATH, default=Path("demo"), show_default=True, help="Where files go.")
+@click.option("-o", "--output", type=PATH, default=Path("demo"), help="Where files go.")
 @SEED
 @click.pass_context
 def demo(context: click.Context, output: Path, seed: int) -> None:
     """Run the main job end to end on the testbed's runs: evaluate, train, predict, report."""
     from crossperf.dataset import SPLITS
     from crossperf.report.sentences import HELD_OUT
+    from crossperf.report.terminal import console
 
     if output.exists() and not output.is_dir():
         raise CrossperfError(f"{output}: is a file, expected a folder for the demo's files. Choose another with -o.")
@@ -37,10 +38,12 @@ def demo(context: click.Context, output: Path, seed: int) -> None:
     evaluations = {split: output / f"evaluation-{split}.json" for split in SPLITS}
     truth = write_runs(table, new_run)
 
+    def show(text: str) -> None:
+        console().print(text, soft_wrap=True)
+
     def step(text: str, *words: object) -> None:
-        """Show a command and run it."""
         arguments = [str(word) for word in words]
-        _print(f"\n[bold]{text}[/bold]\n[dim]$ crossperf {shlex.join(arguments)}[/dim]")
+        show(f"\n[bold]{text}[/bold]\n[dim]$ crossperf {shlex.join(arguments)}[/dim]")
         context.find_root().command.main(arguments, prog_name="crossperf", standalone_mode=False)
 
     step("Runs: proxy workloads, measured on two CPUs and a GPU.", "runs", "info", table)
@@ -50,19 +53,13 @@ def demo(context: click.Context, output: Path, seed: int) -> None:
     step("Train on all of these runs.", "train", table, "-o", model, "--seed", seed, "--overwrite")
     new = f"An input of {NEW_APP} that it has never seen ran on {NEW_PLATFORM}."
     step(f"{new} How fast would it be elsewhere?", "predict", model, new_run)
-    _print("what was measured: " + ", ".join(f"{name} {seconds:.3g} s" for name, seconds in sorted(truth.items())))
+    show("what was measured: " + ", ".join(f"{name} {seconds:.3g} s" for name, seconds in sorted(truth.items())))
     try:
         page = ("report", evaluations[_SHOWN], "-o", output / "report", "--overwrite")
         step("Look at it: tables, figures and the caveats, on one page.", *page)
     except MissingDependencyError as missing:
-        _print(str(missing))
-    _print(f"\nfiles are in {output}/")
-
-
-def _print(text: str) -> None:
-    from crossperf.report import terminal as show
-
-    show.console().print(text, soft_wrap=True)
+        show(str(missing))
+    show(f"\nfiles are in {output}/")
 
 
 def write_runs(table_path: Path, new_path: Path) -> dict[str, float]:
@@ -76,9 +73,6 @@ def write_runs(table_path: Path, new_path: Path) -> dict[str, float]:
     inputs = frame.filter(pl.col("app") == NEW_APP)["input"].unique().sort()
     held_out = (pl.col("app") == NEW_APP) & (pl.col("input") == inputs[len(inputs) // 2])
     new = frame.filter(held_out & (pl.col("repeat") == 0))
-    for path, rows in (
-        (table_path, frame.filter(~held_out)),
-        (new_path, new.filter(pl.col("platform") == NEW_PLATFORM)),
-    ):
-        from_frame(rows, name=str(path)).write(path)
+    from_frame(frame.filter(~held_out)).write(table_path)
+    from_frame(new.filter(pl.col("platform") == NEW_PLATFORM)).write(new_path)
     return dict(new.select("platform", "runtime_s").iter_rows())

@@ -16,17 +16,14 @@ from crossperf.errors import SettingsError
 
 @click.command()
 @TABLE
-@click.option(
-    "--split", type=click.Choice(["row", "workload", "app", "platform"]), default="workload", show_default=True
-)
+@click.option("--split", type=click.Choice(["row", "workload", "app", "platform"]), default="workload")
 @click.option(
     "--models",
     default="crossperf,random-forest",
-    show_default=True,
     help="Models to compare: a,b,c; also FILE.py:NAME, an object with fit and predict or what makes one.",
     shell_complete=completing(models, several=True),
 )
-@click.option("--folds", default=5, show_default=True, help="Number of folds.")
+@click.option("--folds", "n_folds", default=5, help="Number of folds.")
 @click.option("--scored-folds", type=int, help="Score this number of folds only; 1 of 5 is an 80-20 split.")
 @SEED
 @PLATFORMS
@@ -40,13 +37,11 @@ def evaluate(
     table: Path,
     split: Any,
     models: str,
-    folds: int,
-    scored_folds: int | None,
-    seed: int,
     platforms: str | None,
     ablation: bool,
     shots: str | None,
     json_file: Path | None,
+    **common: Any,
 ) -> None:
     """Fit models on the training part of each fold of TABLE and score the part held out.
 
@@ -57,10 +52,9 @@ def evaluate(
     from crossperf.evaluation import run
     from crossperf.report import terminal as show
 
-    makers = run.ablation(seed) if ablation else models_of(models)
+    makers = run.ablation(common["seed"]) if ablation else models_of(models)
     counts = shots_of(shots, split)
     data = dataset.build(table, platforms=names(platforms))
-    common: dict[str, Any] = {"n_folds": folds, "seed": seed, "scored_folds": scored_folds}
     result: Any
     with progress_bar(f"evaluating, split {split}") as progress:
         if split == "platform":

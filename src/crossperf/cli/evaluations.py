@@ -30,18 +30,11 @@ def evaluation_of(source: Path, table: Path | None) -> Evaluation:
             "'crossperf train' make them."
         )
     from crossperf.evaluation import read
+    from crossperf.runs import read_runs
 
     evaluation = read(source)
-    if table is not None:
-        _refuse_another(evaluation, source, table)
-    return evaluation
-
-
-def _refuse_another(evaluation: Evaluation, source: Path, table: Path) -> None:
-    """Raise unless an evaluation was made from the runs of this table."""
-    from crossperf.runs.table import read
-
-    fingerprint, expected = read(table).fingerprint, evaluation.table.fingerprint
+    expected = evaluation.table.fingerprint
+    fingerprint = read_runs(table).fingerprint if table else expected
     if fingerprint != expected:
         raise CrossperfError(
             f"{table}: its runs have the fingerprint {fingerprint}, expected {expected}, those that {source} was made "
@@ -49,3 +42,4 @@ def _refuse_another(evaluation: Evaluation, source: Path, table: Path) -> None:
             found=fingerprint,
             expected=expected,
         )
+    return evaluation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,7 @@ from crossperf.cli.completion import completing, formats, kept_platforms
 from crossperf.cli.options import PATH
 from crossperf.cli.output import JSON, say, write_facts
 from crossperf.errors import several
-from crossperf.records import OK
-
-if TYPE_CHECKING:
-    from crossperf.importers.detect import Imported
+from crossperf.records import OK, Run
 
 #: An import of many runs shows these first ones; all are in the file.
 _SHOWN = 20
@@ -25,29 +22,16 @@ _SHOWN = 20
 @click.argument("format_", metavar="FORMAT", shell_complete=completing(lambda context: ["auto", *formats(context)]))
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
 @click.option("--app", help="Name of the application, above what the files tell.")
-@click.option("--input", "input_", help="Input in words, above what the files tell.")
+@click.option("--input", help="Input in words, above what the files tell.")
 @click.option(
     "--platform", help="Name of the platform, above what the files tell.", shell_complete=completing(kept_platforms)
 )
 @click.option("--platform-class", help="cpu, gpu or another word.")
 @click.option("--map", "mapping", type=PATH, help="For FORMAT table: what its columns are.")
-@click.option(
-    "--regions", type=click.Choice(["whole", "leaf"]), default="whole", show_default=True, help="Caliper only."
-)
+@click.option("--regions", type=click.Choice(["whole", "leaf"]), default="whole", help="Caliper only.")
 @RUNS
 @JSON
-def import_(
-    format_: str,
-    paths: tuple[Path, ...],
-    app: str | None,
-    input_: str | None,
-    platform: str | None,
-    platform_class: str | None,
-    mapping: Path | None,
-    regions: Any,
-    output: Path,
-    json_file: Path | None,
-) -> None:
+def import_(format_: str, paths: tuple[Path, ...], output: Path, json_file: Path | None, **settings: Any) -> None:
     """Add the runs that profilers' files hold to a runs table.
 
     FORMAT is auto, hpctoolkit, caliper, papi, perf, ncu, rocprof, cross-modeling or table.
@@ -55,41 +39,25 @@ def import_(
     from crossperf.importers.detect import import_runs
 
     refuse_unwritable(output)
-    result = import_runs(
-        format_,
-        paths,
-        app=app,
-        input=input_,
-        platform=platform,
-        platform_class=platform_class,
-        mapping=mapping,
-        regions=regions,
-    )
-    click.echo("\n".join(_imported(result)))
+    result = import_runs(format_, paths, **settings)
+    for run in result.runs[:_SHOWN]:
+        click.echo(_in_words(run))
+    if len(result.runs) > _SHOWN:
+        click.echo(f"and {len(result.runs) - _SHOWN:,} more runs")
     for path, note in result.notes:
         say(f"note: {path}: {note}")
     for rejected in result.rejected:
         say(f"left out: {rejected}")
     append(output, result.runs)
-    write_facts(json_file, lambda: _facts(result))
+    runs = [run.to_json() for run in result.runs]
+    notes = [{"path": path, "note": note} for path, note in result.notes]
+    left_out = [str(rejected) for rejected in result.rejected]
+    write_facts(json_file, lambda: {"runs": runs, "notes": notes, "left_out": left_out})
 
 
-def _facts(result: Imported) -> dict[str, Any]:
-    return {
-        "runs": [run.to_json() for run in result.runs],
-        "notes": [{"path": path, "note": note} for path, note in result.notes],
-        "left_out": [str(rejected) for rejected in result.rejected],
-    }
-
-
-def _imported(result: Imported) -> list[str]:
-    """Return one line for each of the first runs: what it is and what it holds."""
-    lines = []
-    for run in result.runs[:_SHOWN]:
-        seconds = f"{run.runtime_s:.4g} s" if run.runtime_s else "no runtime"
-        ranks = f", {several(run.ranks, 'rank')}" if run.ranks else ""
-        counters = several(len(run.counters), "counter")
-        failed = "" if run.status == OK else f", failed: {run.status}"
-        lines.append(f"{run.app} {run.input!r} on {run.platform}: {seconds}{ranks}, {counters}{failed}")
-    left = len(result.runs) - _SHOWN
-    return [*lines, *([f"and {left:,} more runs"] if left > 0 else [])]
+def _in_words(run: Run) -> str:
+    seconds = f"{run.runtime_s:.4g} s" if run.runtime_s else "no runtime"
+    ranks = f", {several(run.ranks, 'rank')}" if run.ranks else ""
+    counters = several(len(run.counters), "counter")
+    failed = "" if run.status == OK else f", failed: {run.status}"
+    return f"{run.app} {run.input!r} on {run.platform}: {seconds}{ranks}, {counters}{failed}"

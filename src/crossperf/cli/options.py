@@ -42,9 +42,7 @@ REGISTRY = click.option(
 
 def seed(seeds: str) -> Callable[[Any], Any]:
     """Return the option ``--seed``, with what it seeds in this command."""
-    return click.option(
-        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help=f"Seed of {seeds}."
-    )
+    return click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help=f"Seed of {seeds}.")
 
 
 SEED = seed("folds and models")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,12 +18,11 @@ from crossperf.files import write_json
 if TYPE_CHECKING:
     from crossperf.evaluation.run import Progress
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Where the context of a command keeps the file whose content goes to stdout.
 _STDOUT = "crossperf.stdout"
 
 
-def JSON(function: _Command) -> _Command:  # noqa: N802, it stands among the options
+def JSON(function: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802, it stands among the options
     """Add the option ``--json FILE``; with ``-`` the facts go to stdout, and what people read to stderr."""
 
     @click.option(
@@ -40,7 +39,7 @@ def JSON(function: _Command) -> _Command:  # noqa: N802, it stands among the opt
         with _json_on_stdout() as path:
             return function(*arguments, json_file=path, **others)
 
-    return command  # type: ignore[return-value]
+    return command
 
 
 @contextlib.contextmanager
@@ -76,14 +75,14 @@ def progress_bar(title: str) -> Iterator[Progress]:
     if not console.is_terminal:
         yield lambda step, done, total: click.echo(f"{title}: {done}/{total} {step}", err=True)
         return
-    text = TextColumn("{task.description}")
-    with Progress(
-        text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
-    ) as bar:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)
-        yield lambda step, done, total: bar.update(
-            task, description=f"{title}: {step}", completed=done, total=total if total > 1 else None
-        )
+
+        def show(step: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{title}: {step}", completed=done, total=total if total > 1 else None)
+
+        yield show
 
 
 def refuse_existing(path: Path) -> None:

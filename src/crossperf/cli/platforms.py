@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from crossperf import platforms as known
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY, SETTINGS
 from crossperf.cli.output import JSON, say, write_facts, wrote
 from crossperf.plain import to_json
-
-if TYPE_CHECKING:
-    from crossperf.platforms import Platform
+from crossperf.platforms import Platform
 
 #: What a line of the list shows of a platform, and the word that goes with it.
 _HEADLINES = {"cpu_model": "", "cores": "cores", "memory_bytes": "memory", "price_per_hour": "an hour"}
@@ -26,8 +24,6 @@ _NAMES = completing(kept_platforms)
 @click.pass_context
 def platforms(context: click.Context, registry: Path) -> None:
     """List the platforms that are kept; add, show and compare them."""
-    from crossperf import platforms as known
-
     context.obj = registry
     if context.invoked_subcommand is not None:
         return
@@ -43,7 +39,7 @@ def platforms(context: click.Context, registry: Path) -> None:
 
 @platforms.command("add")
 @click.argument("name", required=False)
-@click.option("--class", "platform_class", default="cpu", show_default=True, help="cpu, gpu or another word.")
+@click.option("--class", "platform_class", default="cpu", help="cpu, gpu or another word.")
 @SETTINGS
 @click.option("--overwrite", is_flag=True, help="Replace the entry of that name.")
 @click.pass_obj
@@ -54,10 +50,8 @@ def platforms_add(
 
     Further facts with --set, such as price_per_hour=1.2.
     """
-    from crossperf import platforms as known
-
     facts = known.facts_of_this_machine()
-    entry = known.Platform(name or known.name_for(facts, platform_class), platform_class, facts)
+    entry = Platform(name or known.name_for(facts, platform_class), platform_class, facts)
     for pair in settings:
         entry = known.set_fact(entry, pair)
     known.add(registry, entry, overwrite=overwrite)
@@ -66,8 +60,6 @@ def platforms_add(
 
 
 def _show_facts(entry: Platform) -> None:
-    from crossperf import platforms as known
-
     click.echo(entry.name)
     for fact, text in known.describe(entry):
         click.echo(f"  {fact:<24} {text}")
@@ -91,8 +83,6 @@ def platforms_show(registry: Path, name: str | None, json_file: Path | None) -> 
 @click.pass_obj
 def platforms_compare(registry: Path, first: str, second: str, json_file: Path | None) -> None:
     """Show two entries side by side, with the second over the first; 'here' is this machine."""
-    from crossperf import platforms as known
-
     rows = known.compare(_entry(registry, first), _entry(registry, second))
     shown = [(row.fact, *row.texts, f"{row.ratio:.3g}" if row.ratio is not None else "") for row in rows]
     table = [("", first, second, "ratio"), *shown]
@@ -104,9 +94,7 @@ def platforms_compare(registry: Path, first: str, second: str, json_file: Path |
 
 
 def _entry(registry: Path, name: str | None) -> Platform:
-    from crossperf import platforms as known
-
     if name is None or name == "here":
         facts = known.facts_of_this_machine()
-        return known.Platform(known.name_for(facts), "cpu", facts)
+        return Platform(known.name_for(facts), "cpu", facts)
     return known.find(known.read(registry), name)

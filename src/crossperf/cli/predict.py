@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from crossperf.cli.completion import completing, model_platforms
 from crossperf.cli.options import MODEL, TABLE, seed
 from crossperf.cli.output import JSON, say, write_facts
-
-if TYPE_CHECKING:
-    from crossperf.prediction.answer import Answer
-    from crossperf.prediction.explain import Explanations
+from crossperf.records import Prediction
 
 #: Runs of a table that are explained: each takes a second or so.
 _EXPLAINED = 5
@@ -25,11 +22,10 @@ _EXPLAINED = 5
 @click.option(
     "--relative-to",
     default="source",
-    show_default=True,
     help="source, fastest, or a platform.",
     shell_complete=completing(lambda context: ["source", "fastest", *model_platforms(context)]),
 )
-@click.option("--level", default=0.8, show_default=True, help="How often the intervals should hold the truth.")
+@click.option("--level", default=0.8, help="How often the intervals should hold the truth.")
 @click.option("--explain", is_flag=True, help="Show the contribution of each counter, and the nearest known workloads.")
 @click.option(
     "--explain-platform",
@@ -43,19 +39,18 @@ _EXPLAINED = 5
 def predict(
     model_folder: Path,
     table: Path,
-    relative_to: str,
-    level: float,
     explain: bool,
     platform: str | None,
     seed: int,
     json_file: Path | None,
+    **scale: Any,
 ) -> None:
     """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
     from crossperf.model import store
     from crossperf.prediction import answer
     from crossperf.report import terminal as show
 
-    result = answer.predict(store.load(model_folder), table, relative_to=relative_to, level=level)
+    result = answer.predict(store.load(model_folder), table, **scale)
     show.predictions(result)
     reasons = result.explain(platform, limit=_EXPLAINED, seed=seed) if explain or platform else None
     for reason in reasons.explanations if reasons else ():
@@ -63,10 +58,6 @@ def predict(
     notes = list(dict.fromkeys([*result.notes, *(reasons.notes if reasons else ())]))
     for note in notes:
         say(f"note: {note}")
-    write_facts(json_file, lambda: _facts(notes, result, reasons))
-
-
-def _facts(notes: list[str], result: Answer, reasons: Explanations | None) -> dict[str, Any]:
-    facts = {"notes": notes, "predictions": [prediction.to_json() for prediction in result.predictions]}
     explained = {"explanations": [reason.to_json() for reason in reasons.explanations]} if reasons else {}
-    return facts | explained
+    predictions = map(Prediction.to_json, result.predictions)
+    write_facts(json_file, lambda: {"notes": notes, "predictions": list(predictions), **explained})

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from crossperf import platforms
 from crossperf.cli.appending import RUNS, append, numbered, refuse_unwritable
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY
 from crossperf.cli.output import JSON, say, write_facts
 from crossperf.errors import CrossperfError
-
-if TYPE_CHECKING:
-    from crossperf.platforms import Platform
+from crossperf.platforms import Platform
 
 
 @click.command(
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 )
 @click.option("--platform-class", help="cpu or gpu; the default is gpu where the command launched kernels.")
 @click.option("--app", help="Name of the application; the default is the program's.")
-@click.option("--input", "input_", help="Input in words; the default is the command's arguments.")
-@click.option("--repeats", default=3, show_default=True, help="Executions for the runtime.")
-@click.option("--backend", default="auto", show_default=True, help="auto, os, or names from --list: perf,valgrind.")
+@click.option("--input", help="Input in words; the default is the command's arguments.")
+@click.option("--repeats", default=3, help="Executions for the runtime.")
+@click.option("--backend", default="auto", help="auto, os, or names from --list: perf,valgrind.")
 @click.option("--cache", help="Caches for valgrind to simulate: 'D1=32768,8,64 LL=33554432,16,64' (bytes, ways, line).")
 @click.option("--multiplex", is_flag=True, help="All hardware events in one execution, scaled by perf.")
 @click.option("--launch-limit", type=click.IntRange(1), help="Kernel launches that ncu counts, from the first on.")
@@ -44,56 +43,22 @@ if TYPE_CHECKING:
 @REGISTRY
 @JSON
 def profile(
-    command: tuple[str, ...],
-    platform: str | None,
-    platform_class: str | None,
-    app: str | None,
-    input_: str | None,
-    repeats: int,
-    backend: str,
-    cache: str | None,
-    multiplex: bool,
-    launch_limit: int | None,
-    timeout: float | None,
-    count_timeout: float | None,
-    ranks: int | None,
-    threads: int | None,
-    list_: bool,
-    output: Path,
-    registry: Path,
-    json_file: Path | None,
+    command: tuple[str, ...], list_: bool, output: Path, registry: Path, json_file: Path | None, **settings: Any
 ) -> int:
     """Run COMMAND for its time, then once more under what counts; add one run for each repeat.
 
     What COMMAND prints, reads and returns stays its own: crossperf speaks on stderr, after it.
     """
-    from crossperf import platforms as known_platforms
     from crossperf.collect import backends, summary
     from crossperf.collect.profile import profile as profile_command
 
     if list_:
-        tools = backends.backends(known_platforms.facts_of_this_machine(), cache, multiplex, launch_limit)
+        choosing = (settings[name] for name in ("cache", "multiplex", "launch_limit"))
+        tools = backends.backends(platforms.facts_of_this_machine(), *choosing)
         click.echo("\n".join(summary.choices(backends.choices(tools))))
         return 0
     refuse_unwritable(output)
-    result = profile_command(
-        command,
-        app=app,
-        input=input_,
-        platform=platform,
-        platform_class=platform_class,
-        repeats=repeats,
-        backend=backend,
-        cache=cache,
-        multiplex=multiplex,
-        launch_limit=launch_limit,
-        timeout=timeout,
-        count_timeout=count_timeout,
-        ranks=ranks,
-        threads=threads,
-        registry=registry,
-        say=say,
-    )
+    result = profile_command(command, registry=registry, say=say, **settings)
     if result.executions:
         _keep(registry, result.platform)
     runs = numbered(result.runs, output)
@@ -106,8 +71,6 @@ def profile(
 
 def _keep(registry: Path, platform: Platform) -> None:
     """Add a platform that is not kept yet, so that its facts go with the runs."""
-    from crossperf import platforms
-
     if platform.name in {kept.name for kept in platforms.read(registry)}:
         return
     try:

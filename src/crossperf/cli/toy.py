@@ -12,11 +12,11 @@ from crossperf.cli.output import refuse_existing, wrote
 
 @click.command()
 @click.option("-o", "--output", type=PATH, required=True, help=".jsonl, .csv or .parquet")
-@click.option("--apps", default=12, show_default=True, help="Applications.")
-@click.option("--inputs", default=8, show_default=True, help="Inputs of each application.")
-@click.option("--platforms", default=4, show_default=True, help="Platforms.")
-@click.option("--repeats", default=3, show_default=True, help="Repeats of each input on each platform.")
-@click.option("--noise", default=0.03, show_default=True, help="Standard deviation of log runtime.")
+@click.option("--apps", default=12, help="Applications.")
+@click.option("--inputs", default=8, help="Inputs of each application.")
+@click.option("--platforms", default=4, help="Platforms.")
+@click.option("--repeats", default=3, help="Repeats of each input on each platform.")
+@click.option("--noise", default=0.03, help="Standard deviation of log runtime.")
 @seed("applications, inputs and noise: the same seed draws the same table")
 def toy(output: Path, apps: int, inputs: int, platforms: int, repeats: int, noise: float, seed: int) -> None:
     """Write a runs table drawn from a known law, for tests and first steps."""

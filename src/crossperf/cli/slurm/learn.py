@@ -20,7 +20,7 @@ _NAMED_PROBLEMS = 5
 @click.option("--since", default="now-30days", show_default=True, help="With --sacct: how far back, as sacct takes it.")
 @click.option("--sacct-file", type=PATH, help="Read what 'sacct --parsable2' printed.")
 @click.option("--jobcomp", type=PATH, help="Read the file of the plugin jobcomp/filetxt.")
-@click.option("--cluster", default="", help="The cluster's name, where the jobs do not name it.")
+@click.option("--cluster", default="", show_default=False, help="The cluster's name, where the jobs do not name it.")
 @PARTITIONS
 @click.option("-o", "--output", type=PATH, required=True, help="The runs (.jsonl) to add to.")
 def learn(
