@@ -16,26 +16,33 @@ from crossperf.errors import CrossperfError
 
 
 @contextmanager
+def _naming(target: Path, kind: type[CrossperfError] = CrossperfError) -> Iterator[None]:
+    """Turn the system's errors into one that names the file or folder that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(
+            f"{target}: cannot be written ({error.strerror}). Choose another place.", path=str(target)
+        ) from error
+
+
+@contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a file to write to; it takes the place of `path` on success and vanishes on failure.
 
     An interrupt counts as failure: what stood at `path` before is still there.
     """
     target = Path(path)
-    try:
+    with _naming(target):
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    os.close(descriptor)
-    part = Path(name)
-    try:
-        yield part
-        part.chmod(0o644)
-        part.replace(target)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    finally:
-        part.unlink(missing_ok=True)
+        os.close(descriptor)
+        part = Path(name)
+        try:
+            yield part
+            part.chmod(0o644)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def write_json(path: str | os.PathLike[str], facts: Any, *, on_one_line: Collection[str] = ()) -> None:
@@ -50,14 +57,11 @@ def write_json(path: str | os.PathLike[str], facts: Any, *, on_one_line: Collect
     short = {name: value for name, value in facts.items() if name not in long} if long else facts
     text = json.dumps(short, indent=2, allow_nan=False)
     if long:
-        lines = [f"  {json.dumps(name)}: {_compact(value)}" for name, value in long.items()]
+        compact = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+        lines = [f'  "{name}": {compact(value)}' for name, value in long.items()]
         text = ",\n".join([text.removesuffix("\n}"), *lines]) + "\n}"
     with whole(path) as part:
         part.write_text(text + "\n", encoding="utf-8")
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -81,37 +85,27 @@ class Folder:
         """Yield a folder to write into; it takes the place of `path` on success and vanishes on failure."""
         target = Path(path)
         self.refuse_unless_free(target, overwrite=overwrite)
-        try:
+        with _naming(target, self.error):
             target.parent.mkdir(parents=True, exist_ok=True)
             part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-        except OSError as error:
-            raise _unwritable(target, error, self.error) from error
-        try:
-            part.chmod(0o755)
-            yield part
-            _swap_in(part, target)
-        except OSError as error:
-            raise _unwritable(target, error, self.error) from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+            try:
+                part.chmod(0o755)
+                yield part
+                _swap_in(part, target)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
 
     def refuse_unless_free(self, target: Path, *, overwrite: bool) -> None:
         """Raise unless such a folder may be written there; worth asking before the work that fills it."""
         if not target.exists():
             if target.parent.exists() and not os.access(target.parent, os.W_OK):
                 raise self.error(f"{target}: its folder cannot be written to. Choose another place.")
-            return
-        ours = target.is_dir() and self.ours(target)
-        if not ours and not (target.is_dir() and not any(target.iterdir())):
-            raise self.error(
-                f"{target}: found something that is not a crossperf {self.noun}, expected a new or a {self.noun} "
-                "folder. It was left as it is; choose another place."
-            )
-        if ours and not overwrite:
-            raise self.error(
-                f"{target}: found a {self.noun} there already, expected a new folder. Choose another place, or "
-                "replace it with overwrite=True."
-            )
+        elif not target.is_dir() or (any(target.iterdir()) and not self.ours(target)):
+            stranger = f"something that is not a crossperf {self.noun}, expected a new or a {self.noun} folder"
+            raise self.error(f"{target}: found {stranger}. It was left as it is; choose another place.")
+        elif self.ours(target) and not overwrite:
+            advice = "Choose another place, or replace it with overwrite=True."
+            raise self.error(f"{target}: found a {self.noun} there already, expected a new folder. {advice}")
 
 
 def _swap_in(part: Path, target: Path) -> None:
@@ -132,7 +126,3 @@ def _swap_in(part: Path, target: Path) -> None:
         # Where the old folder could not be put back, it stays aside rather than being lost.
         if target.exists():
             shutil.rmtree(aside, ignore_errors=True)
-
-
-def _unwritable(target: Path, error: OSError, kind: type[CrossperfError] = CrossperfError) -> CrossperfError:
-    return kind(f"{target}: cannot be written ({error.strerror}). Choose another place.", path=str(target))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,10 @@ def settings_of(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_value(text: str) -> Any:
-    words: dict[str, Any] = {"true": True, "false": False, "none": None}
+    words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
-    readers: tuple[Callable[[str], Any], ...] = (int, float)
-    for reader in readers:
-        try:
-            return reader(text)
-        except ValueError:
-            continue
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(text)
     return text

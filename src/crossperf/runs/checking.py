@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,9 @@ def _problems(rows: Sequence[NumberedRow], need_runtime: bool) -> list[Problem]:
         judged = zip(numbers, columns[name], ok, strict=True)
         asked = [(number, value) for number, value, sound in judged if sound or name in _NAMES]
         problems += _column_problems(name, asked, need_runtime)
-    problems += _same_ids(numbers, columns) + _same_repeats(numbers, columns, ok) + _several_classes(numbers, columns)
+    ids = [(run_id,) if run_id is not None else None for run_id in columns.get("run_id", [])]
+    problems += _copies(numbers, ids, rules.same_id) + _copies(numbers, _repeats(columns, ok), rules.same_repeat)
+    problems += _several_classes(numbers, columns)
     return sorted(problems, key=lambda problem: problem.severity)
 
 
@@ -139,43 +141,33 @@ def _column_problems(name: str, values: Iterable[tuple[int, Any]], need_runtime:
     return problems if len(problems) <= rules.MOST_SHOWN else [*problems[: rules.MOST_SHOWN], rules.further(name)]
 
 
-def _same_ids(numbers: Sequence[int], columns: Mapping[str, list[Any]]) -> list[Problem]:
-    keys = columns.get("run_id", [])
-    copies = [(number, key) for number, key in _copies(numbers, keys) if key is not None]
-    return [rules.same_id(*copy) for copy in copies[: rules.MOST_SHOWN]]
-
-
-def _same_repeats(numbers: Sequence[int], columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[Problem]:
+def _repeats(columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[tuple[Any, ...] | None]:
+    """Return the workload, platform and repeat of each run that did not fail and has a number."""
     if not {"app", "input", "platform", "repeat"} <= columns.keys():
         return []
     inputs, repeats = [text or "" for text in columns["input"]], map(_whole, columns["repeat"])
     cells = zip(columns["app"], inputs, columns["platform"], repeats, ok, strict=True)
-    keys = [(*cell, repeat) if sound and repeat is not None else None for *cell, repeat, sound in cells]
-    copies = [(number, key) for number, key in _copies(numbers, keys) if key is not None]
-    return [rules.same_repeat(number, *key) for number, key in copies[: rules.MOST_SHOWN]]
+    return [(*cell, repeat) if sound and repeat is not None else None for *cell, repeat, sound in cells]
 
 
-def _copies(numbers: Sequence[int], keys: Iterable[Any]) -> list[tuple[int, Any]]:
-    """Return the rows whose key an earlier row has."""
-    seen: set[Any] = set()
-    copies = []
-    for number, key in zip(numbers, keys, strict=False):
-        if key in seen:
-            copies.append((number, key))
-        seen.add(key)
-    return copies
+def _copies(
+    numbers: Sequence[int], keys: Sequence[tuple[Any, ...] | None], problem: Callable[..., Problem]
+) -> list[Problem]:
+    """Return a problem for each row whose key an earlier row has."""
+    first: dict[tuple[Any, ...], int] = {}
+    keyed = [(number, key) for number, key in zip(numbers, keys, strict=False) if key is not None]
+    copies = [(number, key) for number, key in keyed if first.setdefault(key, number) != number]
+    return [problem(number, *key) for number, key in copies[: rules.MOST_SHOWN]]
 
 
 def _several_classes(numbers: Sequence[int], columns: Mapping[str, list[Any]]) -> list[Problem]:
     if not {"platform", "platform_class"} <= columns.keys():
         return []
-    first: dict[str | None, int] = {}
-    classes: dict[str | None, set[str]] = {}
+    classes: dict[str | None, dict[str, int]] = {}  # by platform and class: the first row that names them
     for number, platform, kind in zip(numbers, columns["platform"], columns["platform_class"], strict=True):
         if kind is not None:
-            first.setdefault(platform, number)
-            classes.setdefault(platform, set()).add(kind)
-    doubled = [(first[name], name, sorted(kinds)) for name, kinds in classes.items() if len(kinds) > 1]
+            classes.setdefault(platform, {}).setdefault(kind, number)
+    doubled = [(min(kinds.values()), name, sorted(kinds)) for name, kinds in classes.items() if len(kinds) > 1]
     return [rules.several_classes(*facts) for facts in doubled]
 
 

@@ -90,11 +90,9 @@ def read(path: str | os.PathLike[str]) -> list[Run]:
 
 def nest(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a table's row as a line of JSONL nests them: the reverse of `flat`."""
-    plain = {name: value for name, value in row.items() if not name.startswith(COUNTER_PREFIX)}
-    counters = {
-        name.removeprefix(COUNTER_PREFIX): value for name, value in row.items() if name.startswith(COUNTER_PREFIX)
-    }
-    return plain | {"counters": counters}
+    counters = {name: value for name, value in row.items() if name.startswith(COUNTER_PREFIX)}
+    plain = {name: value for name, value in row.items() if name not in counters}
+    return plain | {"counters": {name.removeprefix(COUNTER_PREFIX): value for name, value in counters.items()}}
 
 
 def line(run: Run) -> str:
@@ -162,15 +160,8 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
     if not Path(path).is_file():
         return 0
     name = json.dumps(app).encode()
-    highest = -1
     with Path(path).open("rb") as lines:
-        for number, text in enumerate(lines, start=1):
-            row = _object_of(text, number) if name in text else None
-            if isinstance(row, dict) and [row.get(key) for key in ("app", "input", "platform")] == [
-                app,
-                input,
-                platform,
-            ]:
-                repeat = row.get("repeat")
-                highest = max(highest, repeat if isinstance(repeat, int) else 0)
-    return highest + 1
+        rows = (_object_of(text, number) for number, text in enumerate(lines, start=1) if name in text)
+        own = (row for row in rows if isinstance(row, dict) and [*map(row.get, _CELL)] == [app, input, platform])
+        repeats = [row.get("repeat") for row in own]
+    return 1 + max((repeat if isinstance(repeat, int) else 0 for repeat in repeats), default=-1)

@@ -50,9 +50,9 @@ class Problem:
     severity: Severity = "error"
 
     def __str__(self) -> str:
-        place = [f"row {self.row:,}"] if self.row is not None else []
-        place += [f"column {self.column!r}"] if self.column is not None else []
-        where = ", ".join(place)
+        row = f"row {self.row:,}" if self.row is not None else ""
+        column = f"column {self.column!r}" if self.column is not None else ""
+        where = ", ".join(filter(None, (row, column)))
         return f"{where}{': ' if where else ''}found {self.actual}, expected {self.expected}. {self.advice}"
 
     def to_json(self) -> dict[str, Any]:
@@ -116,8 +116,7 @@ def check_value(column: str, value: Any, row: int | None = None, *, need_runtime
     Measure this run again, or give it a status other than 'ok'.
     >>> check_value("counter.instructions", 0)
     """
-    complaint = _complaint(column, value, need_runtime)
-    if complaint is None:
+    if (complaint := _complaint(column, value, need_runtime)) is None:
         return None
     expected, advice, severity = complaint
     return Problem("nothing" if is_missing(value) else repr(value), expected, advice, row, column, value, severity)
@@ -130,66 +129,46 @@ def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, S
         return None if named else (f"the name of the {column}", "Name it, or remove the row.", "error")
     if column in TEXTS or not (column in COLUMNS or is_counter(column)):
         return None
-    if is_missing(value):
-        wanted = column == "runtime_s" and need_runtime
-        return ("seconds above 0", _AGAIN, "error") if wanted else None
+    if is_missing(value) and not (column == "runtime_s" and need_runtime):
+        return None
     number = as_number(value)
     least, greatest = bounds(column)
-    sound = number is not None and math.isfinite(number)
+    finite = number is not None and math.isfinite(number)
     if column == "runtime_s":
-        return None if number is not None and sound and number >= least else ("seconds above 0", _AGAIN, "error")
+        return None if number is not None and finite and number >= least else ("seconds above 0", _AGAIN, "error")
     if column in WHOLE_NUMBERS:
-        whole = number is not None and sound and number.is_integer() and least <= number <= greatest
+        whole = number is not None and finite and number.is_integer() and least <= number <= greatest
         return None if whole else ("a whole number of 0 or more", "Correct it, or leave it empty.", "error")
     if number is None:
         return "a number, or nothing where it was not measured", "Correct it, or leave it empty.", "error"
-    if not sound:
+    if not finite:
         return "a finite number", "Leave it empty if it overflowed or was divided by zero.", "error"
     if number < least:
         return "a number of 0 or more", "Leave it empty: multiplexed events can turn negative.", "error"
     if number > greatest:
-        return (f"a ratio of at most {greatest:g}", "Check how it was computed; it is used as it is.", "warning")
+        return f"a ratio of at most {greatest:g}", "Check how it was computed; it is used as it is.", "warning"
     return None
 
 
 def check_columns(columns: Sequence[str]) -> list[Problem]:
     """Return what is wrong with the names of a table's columns."""
-    problems = [
-        Problem(
-            f"no column {name!r}",
-            f"the columns {', '.join(REQUIRED)}",
-            f"Add it, or rename the column that holds it{did_you_mean(name, _strangers(columns))}.",
-            column=name,
-        )
-        for name in REQUIRED
-        if name not in columns
-    ]
-    missing = {problem.column for problem in problems}
-    for name in _strangers(columns):
+    strangers = [name for name in columns if name not in COLUMNS and not is_counter(name)]
+    missing = [name for name in REQUIRED if name not in columns]
+    problems = []
+    for name in missing:
+        advice = f"Add it, or rename the column that holds it{did_you_mean(name, strangers)}."
+        problems.append(Problem(f"no column {name!r}", f"the columns {', '.join(REQUIRED)}", advice, column=name))
+    for name in strangers:
         hint = _nearest_known(name)
-        if hint and not any(f"'{known}'" in hint for known in missing if known):
-            problems.append(
-                Problem(
-                    f"the unknown name {name!r}{hint}",
-                    "a known column or one that starts with 'counter.'",
-                    "Rename it, or leave it: it is kept and not used.",
-                    column=name,
-                    severity="warning",
-                )
-            )
-    if not any(is_counter(name) for name in columns):
-        problems.append(
-            Problem(
-                "no counter",
-                "at least one column 'counter.NAME'",
-                "Counters in other columns are renamed 'counter.NAME'; in JSONL they go under \"counters\".",
-            )
-        )
+        if hint and not any(f"'{known}'" in hint for known in missing):
+            expected = "a known column or one that starts with 'counter.'"
+            advice = "Rename it, or leave it: it is kept and not used."
+            unknown = f"the unknown name {name!r}{hint}"
+            problems.append(Problem(unknown, expected, advice, column=name, severity="warning"))
+    if not any(map(is_counter, columns)):
+        advice = "Counters in other columns are renamed 'counter.NAME'; in JSONL they go under \"counters\"."
+        problems.append(Problem("no counter", "at least one column 'counter.NAME'", advice))
     return problems
-
-
-def _strangers(columns: Iterable[str]) -> list[str]:
-    return [name for name in columns if name not in COLUMNS and not is_counter(name)]
 
 
 @functools.lru_cache(maxsize=4096)
