@@ -75,7 +75,7 @@ def test_checked_runs_hold_what_a_table_of_them_holds(runs: list[Run]) -> None:
 
 def known(run: Run) -> dict[str, Any]:
     """A run's columns and counters that hold something; a table has a cell for every counter of any run."""
-    facts = jsonl.flat(run)
+    facts = jsonl.columns_of(run.to_json(), 1)
     return {name: value for name, value in facts.items() if value is not None and name not in run.metadata}
 
 

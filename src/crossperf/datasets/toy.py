@@ -93,13 +93,9 @@ def draw_programs(apps: int, inputs: int, rng: np.random.Generator) -> Programs:
     size_ai = rng.uniform(8.0, 10.0, apps)[:, None] + np.linspace(0.0, 2.5, inputs) + rng.normal(0, 0.1, (apps, inputs))
     instructions_w = 10.0 ** size_ai.ravel()
     mix_w4 = np.stack([trait(0.05, 1.0) for _ in range(4)], axis=1)
-    mix_w4 /= mix_w4.sum(axis=1, keepdims=True) * 1.1
+    float_w, int_w, mem_w, control_w = (mix_w4 / (mix_w4.sum(axis=1, keepdims=True) * 1.1)).T
     return Programs(
-        instructions_w=instructions_w,
-        float_ratio_w=mix_w4[:, 0],
-        int_ratio_w=mix_w4[:, 1],
-        mem_ratio_w=mix_w4[:, 2],
-        control_ratio_w=mix_w4[:, 3] * 0.5,
+        *(instructions_w, float_w, int_w, mem_w, control_w * 0.5),
         parallel_share_w=1.0 - 10.0 ** trait(-4.0, -0.5),
         cache_miss_ratio_w=10.0 ** trait(-3.0, 0.3, jitter=0.1),
         branch_miss_ratio_w=10.0 ** trait(-3.5, -0.8),
@@ -135,10 +131,10 @@ def make_table(
         )
     rng = np.random.default_rng(seed)
     programs = draw_programs(apps, inputs, rng)
-    names = [f"app{a:0{len(str(apps - 1))}d}" for a in range(apps)]
+    app_names = [f"app{a:0{len(str(apps - 1))}d}" for a in range(apps)]
     cells = pl.DataFrame(
         {
-            "app": np.repeat(names, inputs * repeats),
+            "app": np.repeat(app_names, inputs * repeats),
             "input": np.tile(np.repeat([f"n{i}" for i in range(inputs)], repeats), apps),
             "repeat": np.tile(np.arange(repeats), apps * inputs),
         }
@@ -148,13 +144,9 @@ def make_table(
         log_s_w = np.log(law(programs, platform)).repeat(repeats)
         runtime_s_w = np.exp(log_s_w + noise * rng.standard_normal(len(log_s_w)))
         counters = _counters(programs, platform, repeats, noise / 5, rng)
-        facts: list[pl.Expr | pl.Series] = [
-            pl.lit(platform.name).alias("platform"),
-            pl.lit(platform.platform_class).alias("platform_class"),
-            pl.lit("toy").alias("source_tool"),
-            pl.Series("runtime_s", runtime_s_w),
-        ]
-        frames.append(cells.with_columns(*facts, *counters))
+        names = {"platform": platform.name, "platform_class": platform.platform_class, "source_tool": "toy"}
+        facts = {name: pl.lit(text) for name, text in names.items()}
+        frames.append(cells.with_columns(*counters, **facts, runtime_s=pl.Series(runtime_s_w)))
     return from_frame(pl.concat(frames), name="toy")
 
 
@@ -199,8 +191,6 @@ def _counters(
         measured_n = values_w.repeat(repeats) * np.exp(noise * rng.standard_normal(len(n) * repeats))
         if name.endswith("_ratio") and name != "cache_miss_ratio":
             measured_n = np.minimum(measured_n, 1.0)
-        if name in NOT_MEASURED[platform.platform_class]:
-            columns.append(pl.Series(COUNTER_PREFIX + name, [None] * len(measured_n), dtype=pl.Float64))
-        else:
-            columns.append(pl.Series(COUNTER_PREFIX + name, measured_n))
+        values = [None] * len(measured_n) if name in NOT_MEASURED[platform.platform_class] else measured_n
+        columns.append(pl.Series(COUNTER_PREFIX + name, values, dtype=pl.Float64))
     return columns

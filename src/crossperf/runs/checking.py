@@ -10,6 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def numbered(runs: Record | Iterable[Record]) -> Iterable[tuple[int, dict[str, A
     """Yield each run's number with its columns, or with the problem that keeps it from being read."""
     records = [runs] if isinstance(runs, Run | Mapping) else runs
     for number, run in enumerate(records, start=1):
-        yield number, jsonl.flat(run) if isinstance(run, Run) else jsonl.columns_of(run, number)
+        yield number, jsonl.columns_of(run.to_json() if isinstance(run, Run) else run, number)
 
 
 def values_by_column(rows: Sequence[NumberedRow]) -> dict[str, list[Any]]:
@@ -128,17 +129,23 @@ def _problems(rows: Sequence[NumberedRow], need_runtime: bool) -> list[Problem]:
     for name in [*filter(columns.__contains__, COLUMNS), *sorted(filter(is_counter, columns))]:
         judged = zip(numbers, columns[name], ok, strict=True)
         asked = [(number, value) for number, value, sound in judged if sound or name in _NAMES]
-        problems += _column_problems(name, asked, need_runtime)
-    ids = [(run_id,) if run_id is not None else None for run_id in columns.get("run_id", [])]
-    problems += _copies(numbers, ids, rules.same_id) + _copies(numbers, _repeats(columns, ok), rules.same_repeat)
-    problems += _several_classes(numbers, columns)
+        problems += column_problems(name, asked, need_runtime)
+    problems += problems_across(numbers, columns, ok)
     return sorted(problems, key=lambda problem: problem.severity)
 
 
-def _column_problems(name: str, values: Iterable[tuple[int, Any]], need_runtime: bool) -> list[Problem]:
+def problems_across(numbers: Sequence[int], columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[Problem]:
+    """Return what is wrong between rows: ids and repeats given twice, platforms of several classes."""
+    ids = [(run_id,) if run_id is not None else None for run_id in columns.get("run_id", [])]
+    copies = _copies(numbers, ids, rules.same_id) + _copies(numbers, _repeats(columns, ok), rules.same_repeat)
+    return copies + _several_classes(numbers, columns)
+
+
+def column_problems(name: str, values: Iterable[tuple[int, Any]], need_runtime: bool) -> list[Problem]:
+    """Return what is wrong with the values of a column, each with the number of its row."""
     answers = (rules.check_value(name, value, number, need_runtime=need_runtime) for number, value in values)
-    problems = [problem for problem in answers if problem is not None]
-    return problems if len(problems) <= rules.MOST_SHOWN else [*problems[: rules.MOST_SHOWN], rules.further(name)]
+    problems = list(islice(filter(None, answers), rules.MOST_SHOWN + 1))
+    return problems if len(problems) <= rules.MOST_SHOWN else [*problems[:-1], rules.further(name)]
 
 
 def _repeats(columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[tuple[Any, ...] | None]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from crossperf.records import COLUMNS, OK
-from crossperf.runs import rules
+from crossperf.runs import checking, rules
 from crossperf.runs.formats import ROW
 from crossperf.runs.rules import MISSING_WORDS, TEXTS, WHOLE_NUMBERS, Problem, bounds, is_counter
+
+#: What tells one repeat from another.
+_REPEAT = ("app", "input", "platform", "repeat")
 
 
 def typed(raw: pl.DataFrame, need_runtime: bool) -> tuple[pl.DataFrame, list[Problem]]:
@@ -19,9 +20,11 @@ def typed(raw: pl.DataFrame, need_runtime: bool) -> tuple[pl.DataFrame, list[Pro
     if raw.height == 0:
         return raw, [rules.no_runs()]
     problems = rules.check_columns([name for name in raw.columns if name != ROW])
-    nested = _nested_columns(raw)
+    kinds = {name: kind for name, kind in raw.schema.items() if name in COLUMNS or is_counter(name)}
+    advice = "Write one column for each value."  # Parquet may hold lists and records
+    nested = {name: f"values of type {kind}" for name, kind in kinds.items() if kind.is_nested()}
     if nested:
-        return raw, [*problems, *nested]
+        return raw, problems + [Problem(nested[name], "one value a row", advice, column=name) for name in nested]
     raw = raw.with_columns(_status(raw))
     ok = (raw["status"] == OK).alias("ok")
     columns: dict[str, pl.Series] = {}
@@ -34,17 +37,7 @@ def typed(raw: pl.DataFrame, need_runtime: bool) -> tuple[pl.DataFrame, list[Pro
         columns["runtime_s"] = pl.Series("runtime_s", [None] * raw.height, dtype=pl.Float64)
     strangers = [name for name in raw.columns if name not in columns]
     frame = pl.DataFrame(columns).with_columns(raw[name] for name in strangers)
-    problems += _same_ids(frame) + _same_repeats(frame) + _several_classes(frame)
-    return frame.drop(ROW), sorted(problems, key=lambda problem: problem.severity)
-
-
-def _nested_columns(raw: pl.DataFrame) -> list[Problem]:
-    """Return a problem for each known column that holds lists or records, as Parquet may."""
-    return [
-        Problem(f"values of type {kind}", "one value a row", "Write one column for each value.", column=name)
-        for name, kind in raw.schema.items()
-        if kind.is_nested() and (name in COLUMNS or is_counter(name))
-    ]
+    return frame.drop(ROW), sorted(problems + _problems_across(frame), key=lambda problem: problem.severity)
 
 
 def _status(raw: pl.DataFrame) -> pl.Expr:
@@ -86,52 +79,22 @@ def _column_problems(
         least, greatest = bounds(name)
         numbers = _numbers(raw[name])
         unfit = ~numbers.is_finite() | (numbers < least) | (numbers > greatest) | (numbers != typed)
-        doubtful = ok & (unfit.fill_null(False) | (numbers.is_null() & _may_not_be_missing(raw[name], need_runtime)))
-    problems: list[Problem] = []
-    for row, value in raw.filter(doubtful).select(ROW, name).iter_rows():
-        problem = rules.check_value(name, value, row, need_runtime=need_runtime)
-        if problem is not None:
-            problems.append(problem)
-        if len(problems) > rules.MOST_SHOWN:
-            return [*problems[:-1], rules.further(name)]
-    return problems
+        # No number here: that matters where a text was, or where a runtime should be.
+        lost = numbers.is_null() & (raw[name].is_not_null() | (name == "runtime_s" and need_runtime))
+        doubtful = ok & (unfit.fill_null(False) | lost)
+    return checking.column_problems(name, raw.filter(doubtful).select(ROW, name).iter_rows(), need_runtime)
 
 
-def _may_not_be_missing(column: pl.Series, need_runtime: bool) -> pl.Series:
-    """Tell where a value that is no number needs a look: a text was there, or a runtime should be."""
-    required = column.name == "runtime_s" and need_runtime
-    return pl.Series([True]).new_from_index(0, len(column)) if required else column.is_not_null()
-
-
-def _same_ids(frame: pl.DataFrame) -> list[Problem]:
-    if "run_id" not in frame.columns:
-        return []
-    copies = _copies(frame.filter(pl.col("run_id").is_not_null()), ["run_id"])
-    return [rules.same_id(*copy) for copy in copies]
-
-
-def _same_repeats(frame: pl.DataFrame) -> list[Problem]:
-    cell = ["app", "input", "platform", "repeat"]
-    if not set(cell) <= set(frame.columns):
-        return []
-    numbered = frame.filter(pl.col("repeat").is_not_null() & (pl.col("status") == OK))
-    return [rules.same_repeat(*copy) for copy in _copies(numbered, cell)]
-
-
-def _copies(frame: pl.DataFrame, names: list[str]) -> list[tuple[Any, ...]]:
-    """Return the first rows that have the values of an earlier one."""
-    copies = frame.filter(~pl.struct(names).is_first_distinct())
-    return copies.select(ROW, *names).head(rules.MOST_SHOWN).rows()
-
-
-def _several_classes(frame: pl.DataFrame) -> list[Problem]:
-    if not {"platform", "platform_class"} <= set(frame.columns):
-        return []
-    classes = (
-        frame.drop_nulls("platform_class")
-        .group_by("platform")
-        .agg(pl.col(ROW).min(), pl.col("platform_class").unique().sort())
-        .filter(pl.col("platform_class").list.len() > 1)
-        .sort(ROW)
-    )
-    return [rules.several_classes(*facts) for facts in classes.select(ROW, "platform", "platform_class").iter_rows()]
+def _problems_across(frame: pl.DataFrame) -> list[Problem]:
+    """Ask about the rows that share what should differ, or differ in what should be shared."""
+    names = [name for name in (ROW, "run_id", *_REPEAT, "platform_class") if name in frame.columns]
+    suspect = pl.lit(False)
+    if "run_id" in names:
+        suspect |= pl.col("run_id").is_not_null() & pl.col("run_id").is_duplicated()
+    if set(_REPEAT) <= set(names):
+        suspect |= pl.col("repeat").is_not_null() & pl.struct(_REPEAT).is_duplicated()
+    if {"platform", "platform_class"} <= set(names):
+        suspect |= pl.col("platform_class").drop_nulls().n_unique().over("platform") > 1
+    rows = frame.filter(suspect).select(*names, "status")
+    ok = (rows["status"] == OK).to_list()
+    return checking.problems_across(rows[ROW].to_list(), rows.to_dict(as_series=False), ok)

@@ -67,9 +67,8 @@ def _read_csv(path: Path) -> pl.DataFrame:
 def refuse_doubles(path: object, doubled: Iterable[str]) -> None:
     """Raise where a table has columns of the same name."""
     if names := ", ".join(map(repr, doubled)):
-        raise unusable(
-            path, [Problem(f"the column {names} more than once", "each column once", "Rename or remove one.")]
-        )
+        problem = Problem(f"the column {names} more than once", "each column once", "Rename or remove one.")
+        raise unusable(path, [problem])
 
 
 def columns_of_rows(rows: Sequence[NumberedRow]) -> pl.DataFrame:

@@ -46,12 +46,9 @@ def to_polars(frame: Any, name: str = "frame") -> pl.DataFrame:
         return pl.DataFrame(frame)
     except Exception as error:  # whatever another library raises when it exports its columns
         reason = str(error).strip().partition("\n")[0].rstrip(".")
-        raise RunsTableError(
-            f"{name}: found a {type(frame).__name__} that cannot be read as columns ({type(error).__name__}: "
-            f"{reason}), expected a data frame of pandas, polars or pyarrow. Convert it to one of these.",
-            path=name,
-            problems=[],
-        ) from error
+        what = f"a {type(frame).__name__} that cannot be read as columns ({type(error).__name__}: {reason})"
+        advice = "expected a data frame of pandas, polars or pyarrow. Convert it to one of these."
+        raise RunsTableError(f"{name}: found {what}, {advice}", path=name, problems=[]) from error
 
 
 def _is_pandas(source: Any) -> bool:

@@ -46,7 +46,11 @@ def _no_object(facts: Any, number: int) -> Problem:
 
 
 def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
-    """Return the object of one line as the columns of a table, or the problem that keeps it from being read."""
+    """Return the object of one line as the columns of a table, or the problem that keeps it from being read.
+
+    >>> columns_of(Run("a", "1", "p", counters={"instructions": 5}).to_json(), 1)["counter.instructions"]
+    5
+    """
     if isinstance(facts, Problem):
         return facts
     if not isinstance(facts, Mapping):
@@ -55,21 +59,8 @@ def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
     if not isinstance(counters, Mapping):
         nested = f"a {type(counters).__name__} under 'counters'"
         return Problem(nested, "an object of names and numbers", 'Write {"counters": {"NAME": 1.0}}.', row=number)
-    return _flat(facts, counters)
-
-
-def _flat(facts: Mapping[str, Any], counters: Mapping[str, Any]) -> dict[str, Any]:
     columns = {name: value for name, value in facts.items() if name != "counters"}
     return columns | {COUNTER_PREFIX + name: value for name, value in counters.items()}
-
-
-def flat(run: Run) -> dict[str, Any]:
-    """Return a run as the columns of a table.
-
-    >>> flat(Run("a", "1", "p", 2.0, counters={"instructions": 5}))["counter.instructions"]
-    5
-    """
-    return _flat(run.to_json(), run.counters)
 
 
 def read(path: str | os.PathLike[str]) -> list[Run]:
@@ -89,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> list[Run]:
 
 
 def nest(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a table's row as a line of JSONL nests them: the reverse of `flat`."""
+    """Return the columns of a table's row as a line of JSONL nests them: the reverse of `columns_of`."""
     counters = {name: value for name, value in row.items() if name.startswith(COUNTER_PREFIX)}
     plain = {name: value for name, value in row.items() if name not in counters}
     return plain | {"counters": {name.removeprefix(COUNTER_PREFIX): value for name, value in counters.items()}}

@@ -104,7 +104,10 @@ class RunsTable:
 
     def runs(self) -> list[Run]:
         """Return the table as records."""
-        return [Run.from_json(jsonl.nest(_present(row))) for row in self.frame.iter_rows(named=True)]
+        return [
+            Run.from_json(jsonl.nest({name: row[name] for name in row if row[name] is not None or is_counter(name)}))
+            for row in self.frame.iter_rows(named=True)
+        ]
 
     def to_frame(self) -> Any:
         """Return the table as a data frame of pandas if it is installed, else of polars."""
@@ -113,10 +116,6 @@ class RunsTable:
 
 #: What runs can come as: a path, a table, one record or several, or a data frame of pandas, polars or pyarrow.
 Source = str | os.PathLike[str] | RunsTable | Record | Iterable[Record] | Any
-
-
-def _present(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if value is not None or is_counter(name)}
 
 
 def read_runs(source: Source, *, need_runtime: bool = True) -> RunsTable:
@@ -152,12 +151,9 @@ def read_runs(source: Source, *, need_runtime: bool = True) -> RunsTable:
         return from_frame(source, need_runtime=need_runtime)
     if isinstance(source, Run | Mapping) or (isinstance(source, Iterable) and not isinstance(source, bytes)):
         return from_runs(cast("Iterable[Record]", source), need_runtime=need_runtime)
-    raise RunsTableError(
-        f"source: found {type(source).__name__}, expected a path, a runs table, runs, or a data frame of pandas, "
-        "polars or pyarrow.",
-        argument="source",
-        problems=[],
-    )
+    expected = "a path, a runs table, runs, or a data frame of pandas, polars or pyarrow"
+    sentence = f"source: found {type(source).__name__}, expected {expected}."
+    raise RunsTableError(sentence, argument="source", problems=[])
 
 
 #: The same, for ``runs.read(path)``.
@@ -176,12 +172,7 @@ def from_frame(frame: Any, *, name: str = "frame", need_runtime: bool = True) ->
 
 
 def check(source: str | os.PathLike[str], *, need_runtime: bool = True) -> list[Problem]:
-    """Return every problem of a file, errors first; an empty list is a sound table.
-
-    Parameters
-    ----------
-    need_runtime
-        Whether a run without a runtime is a problem. It is for learning, and is not for predicting.
+    """Return every problem of a file that `read_runs` would raise or warn about, errors first.
 
     >>> for problem in check("no-such-table.csv"):
     ...     print(problem)
