@@ -68,12 +68,7 @@ def write_json(path: str | os.PathLike[str], facts: Any, *, on_one_line: Collect
 class Folder:
     """A kind of folder that crossperf writes: whole or not at all, and only ever in the place of its own kind.
 
-    Parameters
-    ----------
-    noun
-        What such a folder holds, as in "found a model there already".
-    ours
-        Tells whether a folder is one of this kind.
+    `noun` is what it holds, as in "found a model there already"; `ours` tells whether a folder is of this kind.
     """
 
     noun: str

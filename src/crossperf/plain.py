@@ -77,10 +77,10 @@ def _read(kind: Any, facts: Any) -> Any:
         return {_read(arguments[0], name): _read(arguments[1], value) for name, value in facts.items()}
     if getattr(origin, "__module__", "") == "numpy":
         return _read_array(arguments[-1], facts)
-    if kind is float:
-        return _number(facts)
+    if kind is float and isinstance(facts, int | float) and not isinstance(facts, bool):
+        return float(facts)
     if isinstance(kind, type) and not isinstance(facts, kind):
-        raise TypeError(f"found {facts!r}, expected {kind.__name__}")
+        raise TypeError(f"found {facts!r}, expected {'a number' if kind is float else kind.__name__}")
     return facts
 
 
@@ -122,9 +122,3 @@ def _read_array(dtype: Any, facts: Any) -> Any:
     np = importlib.import_module("numpy")  # only a class with arrays asks for it
     number = typing.get_args(dtype)[0] if typing.get_args(dtype) else np.float64
     return np.array(facts, dtype=number)
-
-
-def _number(facts: Any) -> float:
-    if isinstance(facts, bool) or not isinstance(facts, int | float):
-        raise TypeError(f"found {facts!r}, expected a number")
-    return float(facts)

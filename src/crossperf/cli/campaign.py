@@ -14,6 +14,8 @@ from crossperf.errors import CollectError, SettingsError, several
 from crossperf.files import whole
 from crossperf.records import OK
 
+Names = tuple[str, ...]
+
 
 @click.command()
 @click.argument("spec_file", metavar="SPEC", type=PATH)
@@ -24,13 +26,7 @@ from crossperf.records import OK
 @click.option("--jobs", default=1, type=click.IntRange(1), help="Countings under valgrind at a time.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this time; go on with --resume.")
 def campaign(
-    spec_file: Path,
-    output: Path,
-    names: tuple[str, ...],
-    count_names: tuple[str, ...],
-    resume: bool,
-    jobs: int,
-    minutes: float | None,
+    spec_file: Path, output: Path, names: Names, count_names: Names, resume: bool, jobs: int, minutes: float | None
 ) -> int:
     """Time and count a list of inputs on this machine, as SPEC tells, and write OUTPUT/runs.jsonl.
 
@@ -42,8 +38,7 @@ def campaign(
 
     spec = campaigns.read(spec_file)
     modes = [spec.mode(name) for name in names or ([] if count_names else spec.modes)]
-    unknown = [name for name in count_names if name not in spec.counts]
-    if unknown:
+    if unknown := [name for name in count_names if name not in spec.counts]:
         raise SettingsError(f"--counts: found {unknown[0]!r}, expected one of {', '.join(spec.counts)}.")
     sets = [spec.counts[name] for name in count_names or ([] if names else spec.counts)]
     if output.exists() and any(output.iterdir()) and not resume:
@@ -51,14 +46,14 @@ def campaign(
     output.mkdir(parents=True, exist_ok=True)
     until = None if minutes is None else time.monotonic() + 60.0 * minutes
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    interrupted = False
+    status = 0
     try:
         for mode in modes:
             campaigns.time_mode(spec, mode, output, say, until)
         for counts in sets:
             campaigns.count(spec, counts, output, jobs, say, until)
     except KeyboardInterrupt:
-        interrupted = True
+        status = 130
         say(f"interrupted; what was measured is kept in {output}. Go on with --resume.")
     runs = campaigns.assemble(spec, output)
     with whole(output / "runs.jsonl") as part:
@@ -68,4 +63,4 @@ def campaign(
     of_all = len(spec.works) * len(spec.modes)
     click.echo(f"{several(cells, 'cell')} of {of_all:,}, {several(len(runs), 'run')}, {failed} failed")
     wrote(output / "runs.jsonl")
-    return 130 if interrupted else 0
+    return status

@@ -18,14 +18,9 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def completing(choices: Choices, *, several: bool = False) -> Completer:
-    """Return what an option's ``shell_complete`` takes.
+    """Return an option's ``shell_complete``: offers `choices`, or nothing where gathering them goes wrong.
 
-    Parameters
-    ----------
-    choices
-        Gives the words to offer; what goes wrong there offers nothing.
-    several
-        Whether the value is a list such as ``a,b``, of which the last name is completed.
+    With `several` the value is a list such as ``a,b``, of which the last name is completed.
     """
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:

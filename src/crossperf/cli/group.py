@@ -16,10 +16,7 @@ from crossperf.errors import CrossperfError
 class CommandGroup(click.Group):
     """Commands under headings; only the module of the command that runs is imported, ``crossperf.cli.NAME``.
 
-    Parameters
-    ----------
-    sections
-        By heading and name of the command: the sentence that the help shows, so that it imports nothing.
+    `sections` holds the sentences of the help by heading and name, so that the help imports no command.
     """
 
     def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, str]], **settings: Any) -> None:

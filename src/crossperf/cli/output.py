@@ -20,18 +20,13 @@ if TYPE_CHECKING:
 
 #: Where the context of a command keeps the file whose content goes to stdout.
 _STDOUT = "crossperf.stdout"
+_HELP = "Write the same facts as JSON; - is stdout, and the tables then go to stderr."
 
 
 def JSON(function: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802, it stands among the options
     """Add the option ``--json FILE``; with ``-`` the facts go to stdout, and what people read to stderr."""
 
-    @click.option(
-        "--json",
-        "json_file",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Write the same facts as JSON; - is stdout, and the tables then go to stderr.",
-    )
+    @click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help=_HELP)
     @functools.wraps(function)
     def command(*arguments: Any, json_file: Path | None, **others: Any) -> Any:
         if str(json_file) != "-":

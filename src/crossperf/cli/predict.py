@@ -37,20 +37,14 @@ _EXPLAINED = 5
 @seed("the draws of --explain; predictions do not change with it")
 @JSON
 def predict(
-    model_folder: Path,
-    table: Path,
-    explain: bool,
-    platform: str | None,
-    seed: int,
-    json_file: Path | None,
-    **scale: Any,
+    model_folder: Path, table: Path, explain: bool, platform: str | None, seed: int, json_file: Path | None, **how: Any
 ) -> None:
     """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
     from crossperf.model import store
     from crossperf.prediction import answer
     from crossperf.report import terminal as show
 
-    result = answer.predict(store.load(model_folder), table, **scale)
+    result = answer.predict(store.load(model_folder), table, **how)
     show.predictions(result)
     reasons = result.explain(platform, limit=_EXPLAINED, seed=seed) if explain or platform else None
     for reason in reasons.explanations if reasons else ():

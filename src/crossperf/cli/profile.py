@@ -13,7 +13,6 @@ from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY
 from crossperf.cli.output import JSON, say, write_facts
 from crossperf.errors import CrossperfError
-from crossperf.platforms import Platform
 
 
 @click.command(
@@ -69,7 +68,7 @@ def profile(
     return result.exit_status
 
 
-def _keep(registry: Path, platform: Platform) -> None:
+def _keep(registry: Path, platform: platforms.Platform) -> None:
     """Add a platform that is not kept yet, so that its facts go with the runs."""
     if platform.name in {kept.name for kept in platforms.read(registry)}:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,10 @@ _NAMES = ("app", "platform")
 
 
 def check_runs(runs: Record | Iterable[Record], *, need_runtime: bool = True) -> list[Problem]:
-    """Return every problem of a few runs, errors first; an empty list means that they can be used.
+    """Return every problem of a few runs, records or objects of JSON, errors first; none means that they can be used.
 
     Parameters
     ----------
-    runs
-        One run or several, as records or as objects of JSON.
     need_runtime
         Whether a run without a runtime is a problem. It is for learning, and is not for predicting.
 
@@ -119,7 +117,7 @@ def _text(value: Any) -> str:
 
 def _problems(rows: Sequence[NumberedRow], need_runtime: bool) -> list[Problem]:
     if not rows:
-        return [rules.no_runs()]
+        return [rules.NO_RUNS]
     columns = values_by_column(rows)
     numbers = [number for number, _ in rows]
     ok = [not rules.failed(status) for status in columns.get("status", [None] * len(rows))]
@@ -134,18 +132,37 @@ def _problems(rows: Sequence[NumberedRow], need_runtime: bool) -> list[Problem]:
     return sorted(problems, key=lambda problem: problem.severity)
 
 
-def problems_across(numbers: Sequence[int], columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[Problem]:
-    """Return what is wrong between rows: ids and repeats given twice, platforms of several classes."""
-    ids = [(run_id,) if run_id is not None else None for run_id in columns.get("run_id", [])]
-    copies = _copies(numbers, ids, rules.same_id) + _copies(numbers, _repeats(columns, ok), rules.same_repeat)
-    return copies + _several_classes(numbers, columns)
-
-
 def column_problems(name: str, values: Iterable[tuple[int, Any]], need_runtime: bool) -> list[Problem]:
     """Return what is wrong with the values of a column, each with the number of its row."""
     answers = (rules.check_value(name, value, number, need_runtime=need_runtime) for number, value in values)
     problems = list(islice(filter(None, answers), rules.MOST_SHOWN + 1))
-    return problems if len(problems) <= rules.MOST_SHOWN else [*problems[:-1], rules.further(name)]
+    if len(problems) > rules.MOST_SHOWN:
+        expected = f"at most {rules.MOST_SHOWN:,} problems in one column"
+        problems[-1] = Problem("further bad values", expected, "Fix these first.", column=name)
+    return problems
+
+
+def problems_across(numbers: Sequence[int], columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[Problem]:
+    """Return what is wrong between rows: ids and repeats given twice, platforms of several classes."""
+    problems = []
+    for number, run_id in _copies(numbers, columns.get("run_id", [])):
+        advice = "Remove the copy, or give the run an id of its own."
+        problems.append(Problem(f"{run_id!r} a second time", "each run_id once", advice, number, "run_id", run_id))
+    for number, (app, input_, platform, repeat) in _copies(numbers, _repeats(columns, ok)):
+        again = f"repeat {repeat} of ({app}, {input_}) on {platform} a second time"
+        advice = "Both are used; remove one if it is a copy."
+        problems.append(Problem(again, "each repeat once", advice, number, "repeat", repeat, "warning"))
+    classes: dict[str | None, dict[str, int]] = {}  # by platform and class: the first row that names them
+    pairs = (columns.get("platform", []), columns.get("platform_class", []))
+    for number, platform, kind in zip(numbers, *pairs, strict=False):
+        if kind is not None:
+            classes.setdefault(platform, {}).setdefault(kind, number)
+    for platform, rows in classes.items():
+        if len(rows) > 1:
+            both = f"platform {platform!r} as {' and '.join(sorted(rows))}"
+            first = min(rows.values())
+            problems.append(Problem(both, "one class for each platform", "Correct it.", first, "platform_class"))
+    return problems
 
 
 def _repeats(columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[tuple[Any, ...] | None]:
@@ -157,37 +174,20 @@ def _repeats(columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[tuple
     return [(*cell, repeat) if sound and repeat is not None else None for *cell, repeat, sound in cells]
 
 
-def _copies(
-    numbers: Sequence[int], keys: Sequence[tuple[Any, ...] | None], problem: Callable[..., Problem]
-) -> list[Problem]:
-    """Return a problem for each row whose key an earlier row has."""
-    first: dict[tuple[Any, ...], int] = {}
+def _copies(numbers: Sequence[int], keys: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Return the first rows whose key an earlier row has."""
+    first: dict[Any, int] = {}
     keyed = [(number, key) for number, key in zip(numbers, keys, strict=False) if key is not None]
     copies = [(number, key) for number, key in keyed if first.setdefault(key, number) != number]
-    return [problem(number, *key) for number, key in copies[: rules.MOST_SHOWN]]
-
-
-def _several_classes(numbers: Sequence[int], columns: Mapping[str, list[Any]]) -> list[Problem]:
-    if not {"platform", "platform_class"} <= columns.keys():
-        return []
-    classes: dict[str | None, dict[str, int]] = {}  # by platform and class: the first row that names them
-    for number, platform, kind in zip(numbers, columns["platform"], columns["platform_class"], strict=True):
-        if kind is not None:
-            classes.setdefault(platform, {}).setdefault(kind, number)
-    doubled = [(min(kinds.values()), name, sorted(kinds)) for name, kinds in classes.items() if len(kinds) > 1]
-    return [rules.several_classes(*facts) for facts in doubled]
+    return copies[: rules.MOST_SHOWN]
 
 
 def _sound(rows: Sequence[NumberedRow], unread: Sequence[Problem], name: str, need_runtime: bool) -> list[Run]:
     problems = [*unread, *_problems(rows, need_runtime)]
     if errors := [problem for problem in problems if problem.severity == "error"]:
         raise rules.unusable(name, errors)
-    return [_record(row) for _, row in rows]
-
-
-def _record(row: Mapping[str, Any]) -> Run:
-    known = {name: _typed(name, value) for name, value in row.items()}
-    return Run.from_json(jsonl.nest(known | {"input": known.get("input") or ""}))
+    typed = [{name: _typed(name, value) for name, value in row.items()} for _, row in rows]
+    return [Run.from_json(jsonl.nest(row | {"input": row.get("input") or ""})) for row in typed]
 
 
 def _typed(name: str, value: Any) -> Any:

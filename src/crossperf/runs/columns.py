@@ -18,7 +18,7 @@ def typed(raw: pl.DataFrame, need_runtime: bool) -> tuple[pl.DataFrame, list[Pro
     if ROW not in raw.columns:
         raw = raw.with_row_index(ROW, offset=1)
     if raw.height == 0:
-        return raw, [rules.no_runs()]
+        return raw, [rules.NO_RUNS]
     problems = rules.check_columns([name for name in raw.columns if name != ROW])
     kinds = {name: kind for name, kind in raw.schema.items() if name in COLUMNS or is_counter(name)}
     advice = "Write one column for each value."  # Parquet may hold lists and records

@@ -13,9 +13,6 @@ from crossperf.errors import RunsTableError
 from crossperf.runs.checking import column_values
 from crossperf.runs.formats import refuse_doubles, series
 
-#: Kinds of NumPy columns that are copied whole: floats, signed and unsigned integers.
-_NUMBERS = "fiu"
-
 
 @runtime_checkable
 class ArrowStream(Protocol):
@@ -31,13 +28,7 @@ def is_frame(source: Any) -> bool:
 
 
 def to_polars(frame: Any, name: str = "frame") -> pl.DataFrame:
-    """Return a data frame of pandas, polars or any library that exports Arrow; pandas needs no pyarrow for it.
-
-    Parameters
-    ----------
-    name
-        What a message calls the frame.
-    """
+    """Return a data frame of pandas, polars or any library that exports Arrow; `name` stands in messages."""
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
     if _is_pandas(frame):
@@ -64,7 +55,8 @@ def _from_pandas(frame: Any, name: str) -> pl.DataFrame:
 
 
 def _column(name: str, column: Any) -> pl.Series:
-    if getattr(column.dtype, "kind", "") in _NUMBERS and type(column.dtype).__module__.startswith("numpy"):
+    # Floats, signed and unsigned integers of NumPy are copied whole.
+    if getattr(column.dtype, "kind", "") in "fiu" and type(column.dtype).__module__.startswith("numpy"):
         return pl.Series(name, column.to_numpy())
     pairs = zip(column.tolist(), column.isna().tolist(), strict=True)
     return series(name, column_values(name, [None if missing else value for value, missing in pairs]))

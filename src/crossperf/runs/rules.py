@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -60,6 +60,10 @@ class Problem:
         value = self.value
         simple = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
         return {**to_json(replace(self, value=value if simple else str(value))), "message": str(self)}
+
+
+#: The problem of a table without rows.
+NO_RUNS = Problem("no runs", "at least one row", "Collect some runs first.")
 
 
 def is_counter(column: str) -> bool:
@@ -182,36 +186,6 @@ def _nearest_known(name: str) -> str:
 def failed(status: Any) -> bool:
     """Tell whether a status says that the run failed; an empty one says that it did not."""
     return not is_missing(status) and str(status) != OK
-
-
-def no_runs() -> Problem:
-    """Return the problem of a table without rows."""
-    return Problem("no runs", "at least one row", "Collect some runs first.")
-
-
-def further(column: str) -> Problem:
-    """Return the problem that stands for all those of a column after the first `MOST_SHOWN`."""
-    expected = f"at most {MOST_SHOWN:,} problems in one column"
-    return Problem("further bad values", expected, "Fix these first.", column=column)
-
-
-def same_id(row: int, run_id: str) -> Problem:
-    """Return the problem of a run whose ``run_id`` an earlier row has."""
-    advice = "Remove the copy, or give the run an id of its own."
-    return Problem(f"{run_id!r} a second time", "each run_id once", advice, row, "run_id", run_id)
-
-
-def same_repeat(row: int, app: str | None, input: str | None, platform: str | None, repeat: int) -> Problem:  # noqa: A002
-    """Return the problem of a run that has the workload, platform and repeat of an earlier one."""
-    again = f"repeat {repeat} of ({app}, {input}) on {platform} a second time"
-    advice = "Both are used; remove one if it is a copy."
-    return Problem(again, "each repeat once", advice, row, "repeat", repeat, "warning")
-
-
-def several_classes(row: int, platform: str | None, classes: Iterable[str]) -> Problem:
-    """Return the problem of a platform that belongs to several classes; `row` is the first that names its class."""
-    both = f"platform {platform!r} as {' and '.join(classes)}"
-    return Problem(both, "one class for each platform", "Correct it.", row, "platform_class")
 
 
 def unusable(path: object, errors: Sequence[Problem]) -> RunsTableError:

@@ -119,15 +119,8 @@ def _platform(table: RunsTable, name: str, cells: pl.DataFrame) -> PlatformInfo:
 
 def _missing(table: RunsTable, ok: pl.DataFrame) -> dict[str, dict[str, float]]:
     """Return the share of runs that lack a counter, by counter and platform, where any does."""
-    if not table.counters or ok.height == 0:
-        return {}
     import polars as pl
 
     shares = ok.group_by("platform").agg(pl.col(name).is_null().mean() for name in table.counters).sort("platform")
-    return {
-        name.removeprefix(COUNTER_PREFIX): {
-            platform: share for platform, share in zip(shares["platform"], shares[name], strict=True) if share > 0
-        }
-        for name in table.counters
-        if (shares[name] > 0).any()
-    }
+    lacking = {name: shares.filter(pl.col(name) > 0).select("platform", name).rows() for name in table.counters}
+    return {name.removeprefix(COUNTER_PREFIX): dict(rows) for name, rows in lacking.items() if rows}
