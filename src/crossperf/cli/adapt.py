@@ -38,7 +38,6 @@ def adapt(
     What MODEL predicts for the platforms it knew stays as it is.
     """
     from crossperf.adaptation import adapt
-    from crossperf.files import write_json
     from crossperf.model import store
     from crossperf.report import terminal as show
 
@@ -60,9 +59,7 @@ def adapt(
     for note in result.notes:
         say(f"note: {note}")
     wrote(output)
-    if json_file:
-        write_json(json_file, result.to_json())
-        wrote(json_file)
+    write_facts(json_file, result.to_json)
 
 
 def _suggest(model_folder: Path, new_runs: Path | None, count: int, json_file: Path | None, **settings: Any) -> None:

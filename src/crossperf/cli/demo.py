@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final
 
 import click
 
 from crossperf.cli.options import PATH, SEED
 from crossperf.errors import CrossperfError, MissingDependencyError
 
-if TYPE_CHECKING:
-    from crossperf.dataset import Split
-
 MODELS = "crossperf,vae-dnn,random-forest"
 #: The split whose evaluation ends as a page.
-_SHOWN: Split = "workload"
+_SHOWN: Final = "workload"
 #: The run that the demo predicts from is taken out of the table first.
 NEW_APP, NEW_PLATFORM = "lennard_jones", "epyc-1t"
 

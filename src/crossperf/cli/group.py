@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import keyword
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -47,17 +47,10 @@ class CommandGroup(click.Group):
             return super().invoke(ctx)
         except CrossperfError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            error.args = (in_flags(error, list(_parameters(command))), *error.args[1:])
+            below = command.commands.values() if isinstance(command, click.Group) else ()
+            parameters = [parameter for part in (command, *below) if part for parameter in part.params]
+            error.args = (in_flags(error, parameters), *error.args[1:])
             raise
-
-
-def _parameters(command: click.Command | None) -> Iterator[click.Parameter]:
-    """Yield the parameters of a command, and of the commands below it."""
-    if command is not None:
-        yield from command.params
-    if isinstance(command, click.Group):
-        for part in command.commands.values():
-            yield from _parameters(part)
 
 
 def in_flags(error: CrossperfError, parameters: list[click.Parameter]) -> str:

@@ -14,14 +14,12 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from crossperf.arrays import Floats
 from crossperf.errors import SettingsError
 from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.table import RunsTable, from_frame
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

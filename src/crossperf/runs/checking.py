@@ -1,7 +1,7 @@
 """A few runs checked in plain Python: the problems that a table of them has, in a fraction of a millisecond.
 
 `columns` is the road for tables of any size; polars needs some 50 ms there even for one row, and is not imported
-here. Both roads ask `rules` and report the same problems.
+here. Both roads ask `rules` about values and `problems_across` about rows that clash, and report the same problems.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, Problem, as_number, is_co
 #: A run as a record, or as the object that a line of JSONL holds.
 Record = Run | Mapping[str, Any]
 #: The columns of one run, with the number of its row.
-NumberedRow = tuple[int, Mapping[str, Any]]
+NumberedRow = tuple[int, dict[str, Any]]
 
 #: From about here on columns are the faster road.
 _FEW_RUNS, _FEW_BYTES = 200, 400_000
@@ -77,14 +77,9 @@ def few(source: Any, *, need_runtime: bool = True) -> list[Run] | None:
 
 def split_rows(rows: Iterable[tuple[int, dict[str, Any] | Problem]]) -> tuple[list[NumberedRow], list[Problem]]:
     """Return the rows that could be read, and the problems of the others."""
-    readable: list[NumberedRow] = []
-    problems: list[Problem] = []
-    for number, row in rows:
-        if isinstance(row, Problem):
-            problems.append(row)
-        else:
-            readable.append((number, row))
-    return readable, problems
+    pairs = list(rows)
+    readable = [(number, row) for number, row in pairs if not isinstance(row, Problem)]
+    return readable, [row for _, row in pairs if isinstance(row, Problem)]
 
 
 def numbered(runs: Record | Iterable[Record]) -> Iterable[tuple[int, dict[str, Any] | Problem]]:
