@@ -33,7 +33,10 @@ def read_columns(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
         if kind == "parquet":
             return pl.read_parquet(path, glob=False), []
         if kind.startswith("csv"):
-            return _read_csv(path), []
+            frame = pl.read_csv(path, infer_schema=False, glob=False)
+            doubled = [name.partition("_duplicated_")[0] for name in frame.columns if "_duplicated_" in name]
+            refuse_doubles(path, doubled)
+            return frame, []
         rows, problems = split_rows(jsonl.rows(path))
         return columns_of_rows(rows), problems
     except (PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
@@ -56,12 +59,6 @@ def format_of(path: Path) -> str:
         other = Problem(f"a name that ends in {path.suffix or 'nothing'!r}", expected, "Rename or convert it.")
         raise unusable(path, [other])
     return kind
-
-
-def _read_csv(path: Path) -> pl.DataFrame:
-    frame = pl.read_csv(path, infer_schema=False, glob=False)
-    refuse_doubles(path, [name.partition("_duplicated_")[0] for name in frame.columns if "_duplicated_" in name])
-    return frame
 
 
 def refuse_doubles(path: object, doubled: Iterable[str]) -> None:
