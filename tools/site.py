@@ -83,10 +83,11 @@ def commands_page() -> Iterator[str]:
     from crossperf.cli import commands
 
     yield from ["# Commands", "", "Written from the commands themselves: the same as `crossperf COMMAND --help`.", ""]
+    known = dict(below(commands))
     for heading, names in commands.sections.items():
         yield from [f"## {heading}", ""]
         for name in names:
-            yield from command_section(commands.commands[name], f"crossperf {name}", level=3)
+            yield from command_section(known[name], f"crossperf {name}", level=3)
 
 
 def below(group: click.Group) -> Iterator[tuple[str, click.Command]]:
@@ -99,7 +100,7 @@ def below(group: click.Group) -> Iterator[tuple[str, click.Command]]:
 
 def command_section(command: click.Command, name: str, level: int) -> Iterator[str]:
     """Yield what one command does and takes, then the commands below it."""
-    context = click.Context(command, info_name=name)
+    context = click.Context(command, info_name=name, show_default=True)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     yield from ["#" * level + f" `{name}`", "", "```text", usage, "```", ""]
     for paragraph in (command.help or "").split("\f")[0].split("\n\n"):
