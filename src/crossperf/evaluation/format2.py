@@ -27,13 +27,7 @@ def as_format_3(facts: Mapping[str, Any]) -> dict[str, Any]:
     if latent:
         drivers = [{"counter": counter, "x": x, "y": y} for counter, x, y in latent["drivers"]]
         latent = {**latent, "drivers": drivers}
-    return {
-        **facts,
-        "scores": scores,
-        "caveats": [CAVEAT, *facts["doubts"]],
-        "held_out": held_out,
-        "latent": latent,
-    }
+    return {**facts, "scores": scores, "caveats": [CAVEAT, *facts["doubts"]], "held_out": held_out, "latent": latent}
 
 
 def _renamed(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,10 +92,7 @@ class HeldOut(Cells):
 
     @classmethod
     def of(
-        cls,
-        data: Dataset,
-        rows_by_fold: Sequence[Integers],
-        predictions: Mapping[str, Sequence[HeldOutPredictions]],
+        cls, data: Dataset, rows_by_fold: Sequence[Integers], predictions: Mapping[str, Sequence[HeldOutPredictions]]
     ) -> HeldOut:
         """Return the predictions, fold by fold, of these rows of a dataset."""
         cells = data.take(np.concatenate(list(rows_by_fold))).compact()

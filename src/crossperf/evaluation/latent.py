@@ -65,12 +65,7 @@ class LatentMap:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        space: LatentSpace,
-        data: Dataset,
-        unseen: Integers | None = None,
-        seed: int = 0,
+        cls, name: str, space: LatentSpace, data: Dataset, unseen: Integers | None = None, seed: int = 0
     ) -> LatentMap:
         """Return the map of a fitted model, with at most `MOST` cells of a dataset.
 

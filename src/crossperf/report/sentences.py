@@ -12,7 +12,7 @@ from crossperf.evaluation.scores import Scores
 from crossperf.evaluation.trained import NEW
 from crossperf.model import MODELS
 from crossperf.records import LOOKS
-from crossperf.report.figures.words import count
+from crossperf.report.figures.words import count, how_often
 
 #: What each split holds out, as the reader of a sentence needs it.
 HELD_OUT = {
@@ -110,6 +110,23 @@ def of_constant(constant: ConstantAnswer) -> str:
     if constant.order_share is not None:
         always += f"; always answering {' < '.join(constant.order)}: {constant.order_share:.0%}"
     return always
+
+
+def of_table(result: Evaluation) -> str:
+    """Return what is in the table, in two sentences."""
+    info = result.table.info
+    whole = info or result.table
+    counts = (
+        f"{whole.runs:,} runs of {whole.workloads:,} workloads ({count(whole.apps, 'application')}) on "
+        f"{len(whole.platforms)} platforms"
+    )
+    if not info:
+        return f"{counts}."
+    spread = "" if info.noise.median is None else f"; repeats vary by {info.noise.median:.1%} in the median"
+    return (
+        f"{counts}, with {info.counters} counters. {info.complete_workloads:,} workloads ran on every platform. "
+        f"A cell, one workload on one platform, was measured {how_often(info.repeats)}{spread}."
+    )
 
 
 def left_out(result: Evaluation) -> list[str]:

@@ -1,15 +1,17 @@
-"""Whether a model is calibrated: the coverage of its intervals, and its error where runs look unfamiliar."""
+"""Predictions against measurements: how near, the coverage of intervals, the error where runs look unfamiliar."""
 
 # N cells, P platforms, B bins
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from crossperf.arrays import Floats
 from crossperf.evaluation import metrics
-from crossperf.evaluation.heldout import LEVEL, HeldOutPredictions
+from crossperf.evaluation.heldout import LEVEL, HeldOut, HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
 from crossperf.records import LOOKS, ORDINARY, UNKNOWN_BEYOND, looks
 from crossperf.report.figures import cells
@@ -25,7 +27,6 @@ from crossperf.report.figures.axes import (
 )
 from crossperf.report.figures.colours import FAINT, INK, lines_of
 from crossperf.report.figures.drawn import NothingToDraw
-from crossperf.report.figures.errors import MOST_POINTS
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, percent, plain, times
 
@@ -35,6 +36,69 @@ _LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 _BORDERS, _REACH = (ORDINARY, UNKNOWN_BEYOND), (0.25, 4.5)
 #: Cells of a point on the line of typical factors, and the most such points.
 _BIN, _MOST_BINS = 30, 12
+_LABELLED = 1e6  # on an axis over more than this the lines of a factor of two run too near to be labelled
+_MOST_POINTS = 2000  # of a cloud; of more, a random sample of this size
+
+
+def scatter(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) -> None:
+    """Draw predicted against measured relative times, a point for each cell and each platform but its source."""
+    held = cells.held_out(evaluation)
+    name, predictions = cells.predictions_of(evaluation, model)
+    truth_np, predicted_np = cells.to_source(held, predictions)
+    cell_k, platform_k = np.nonzero(~np.isnan(truth_np))
+    if not len(cell_k):
+        raise NothingToDraw("No held-out workload ran on two platforms, so there is nothing to compare.")
+    truth_k, predicted_k = truth_np[cell_k, platform_k], predicted_np[cell_k, platform_k]
+    drawn = cells.sample(len(truth_k), _MOST_POINTS, evaluation.seed)
+    axes = sheet.panel(max(5.0, height_of_legend(len(held.platforms))))
+    _lines(axes, np.exp(np.concatenate([truth_k, predicted_k])))
+    looks = cells.looks(evaluation)
+    targets = [held.platforms[p] for p in platform_k[drawn]]
+    cloud(
+        axes, np.exp(truth_k[drawn]), np.exp(predicted_k[drawn]), [looks[target] for target in targets], evaluation.seed
+    )
+    for k in drawn:
+        workload = cells.workload_name(held.workloads[held.workload_n[cell_k[k]]])
+        source, target = held.platforms[held.source_n[cell_k[k]]], held.platforms[platform_k[k]]
+        measured, predicted = times(float(np.exp(truth_k[k]))), times(float(np.exp(predicted_k[k])))
+        sheet.point(
+            axes,
+            float(np.exp(truth_k[k])),
+            float(np.exp(predicted_k[k])),
+            f"{workload}, profiled on {plain(source)}: {plain(target)} {predicted}, measured {measured}",
+        )
+    platform_legend(sheet, axes, {name: looks[name] for name in held.platforms}, 1.25, bbox_to_anchor=(1.17, 1.02))
+    sheet.title = f"How near is {fitted(sheet, name, 2.4, 14)} to what was measured?"
+    sheet.caption = _scatter_caption(evaluation, held, truth_k, predicted_k, len(drawn))
+
+
+def _lines(axes: Axes, every: Floats) -> None:
+    """Draw where prediction and measurement agree, and where they are a factor of two apart."""
+    axes.set_aspect("equal")
+    low, high = ratio_axis(axes.xaxis, every, "measured time, relative to the source platform", most=6)
+    ratio_axis(axes.yaxis, every, "predicted time, relative to the source", most=6)
+    ends = np.array([low, high])
+    words: dict[str, Any] = {"textcoords": "offset points", "fontsize": 10}
+    axes.plot(ends, ends, color=FAINT, linewidth=1.2, zorder=1)
+    axes.annotate("1x", (high, high), (4, 0), ha="left", va="center", **words)
+    if high / low < 2:
+        return
+    for factor in (0.5, 2.0):
+        axes.plot(ends, ends * factor, color=FAINT, linewidth=1.2, linestyle="--", zorder=1)
+    if high / low < _LABELLED:
+        axes.annotate("2x under", (high, high / 2), (4, 0), ha="left", va="center", **words)
+        axes.annotate("2x over", (high / 2, high), (0, 3), ha="center", va="bottom", **words)
+
+
+def _scatter_caption(evaluation: Evaluation, held: HeldOut, truth_k: Floats, predicted_k: Floats, drawn: int) -> str:
+    error_k = np.abs(predicted_k - truth_k)
+    within = percent(float((error_k <= np.log(2.0)).mean()))
+    shown = "" if drawn == len(truth_k) else f" A random {drawn:,} of them are drawn."
+    return (
+        f"{count(len(truth_k), 'prediction')}: {cells.those(evaluation, len(held), 'cell')} on every platform but "
+        f"the source, where it was profiled.{shown} Typically off by {times(float(np.exp(error_k.mean())))}; {within} "
+        "are within a factor of two (the dashed lines)."
+    )
 
 
 def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
@@ -85,7 +149,7 @@ def familiarity(sheet: Sheet, evaluation: Evaluation, *, model: str | None = Non
     rows_n = np.flatnonzero(~np.isnan(truth_np).all(axis=1))
     oddness_n = np.maximum(np.asarray(predictions.oddness_n)[rows_n], 1e-3)
     error_n = np.nanmean(np.abs(predicted_np - truth_np)[rows_n], axis=1)
-    drawn = cells.sample(len(rows_n), MOST_POINTS, evaluation.seed)
+    drawn = cells.sample(len(rows_n), _MOST_POINTS, evaluation.seed)
     axes = sheet.panel(max(4.4, height_of_legend(len(held.platforms) + 1)))
     ratio_axis(axes.yaxis, np.exp(error_n), "typical factor of a cell", most=6)
     line_at_1x(axes, upright=False)

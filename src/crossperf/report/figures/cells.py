@@ -14,6 +14,7 @@ from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.words import count, plain
+from crossperf.runs.summary import TableInfo
 
 
 def held_out(evaluation: Evaluation) -> HeldOut:
@@ -22,6 +23,13 @@ def held_out(evaluation: Evaluation) -> HeldOut:
     if held is None or not len(held):
         raise NothingToDraw("This evaluation holds no held-out cells. 'crossperf evaluate --json' keeps them.")
     return held
+
+
+def table_info(evaluation: Evaluation) -> TableInfo:
+    """Return what is in the table of runs."""
+    if evaluation.table.info is None:
+        raise NothingToDraw("This evaluation does not keep what is in its table. Evaluate again with this crossperf.")
+    return evaluation.table.info
 
 
 def predictions_of(evaluation: Evaluation, model: str | None = None) -> tuple[str, HeldOutPredictions]:

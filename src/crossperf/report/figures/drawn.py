@@ -71,10 +71,10 @@ class Drawn:
 
     def as_bytes(self, kind: str) -> bytes:
         """Return the figure in one of `FORMATS`, the same bytes each time."""
-        from crossperf.report.figures.style import saving
+        from crossperf.report.figures.sheet import settings
 
         into = io.BytesIO()
-        with saving(self.name):
+        with settings(self.name):
             self.figure.savefig(into, format=kind, dpi=DPI, metadata=self._metadata(kind))
         return into.getvalue()
 

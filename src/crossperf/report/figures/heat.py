@@ -1,6 +1,6 @@
-"""A heat map: names down the side, platforms along the top, a number in every cell."""
+"""Heat maps: where a model is wrong, and which counters are missing."""
 
-# R rows, C columns
+# R rows, C columns, N cells, A applications, P platforms
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import ScaledTranslation
 
-from crossperf.arrays import Floats
+from crossperf.arrays import Floats, Integers
+from crossperf.evaluation.heldout import HeldOut
+from crossperf.evaluation.result import Evaluation
+from crossperf.report.figures import cells
 from crossperf.report.figures.colours import FAINT, ON_DEEP, ON_PALE, PALE_TO_DEEP, Look
-from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.style import SMALL, WIDTH
-from crossperf.report.figures.words import fitted_apart
+from crossperf.report.figures.drawn import NothingToDraw
+from crossperf.report.figures.sheet import SMALL, WIDTH, Sheet
+from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, percent, plain, times
 
 #: Most rows of a map; a longer list tells how many it leaves out.
 MOST_ROWS = 40
@@ -57,6 +60,93 @@ class Map:
     classes: Classes
     number: Callable[[float], str]
     text: Callable[[int, int], str]
+
+
+_FACTORS = Classes((1.0, 1.1, 1.25, 1.5, 2.0, 4.0), ("to 1.1x", "to 1.25x", "to 1.5x", "to 2x", "to 4x", "4x or more"))
+_SHARES = Classes((0.0, 0.05, 0.25, 0.5, 0.75, 1.0), ("under 5%", "5% up", "25% up", "50% up", "75% up", "all"))
+
+
+def errors(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) -> None:
+    """Draw the typical factor of a model for each application on each platform, the worst applications first."""
+    held = cells.held_out(evaluation)
+    name, predictions = cells.predictions_of(evaluation, model)
+    truth_np, predicted_np = cells.to_source(held, predictions)
+    sum_ap, count_ap = _by_app(np.abs(predicted_np - truth_np), held)
+    worst_a = np.argsort(-sum_ap.sum(axis=1) / np.maximum(count_ap.sum(axis=1), 1), kind="stable")[:MOST_ROWS]
+    sum_rc, count_rc = (_with_totals(whole_ap, worst_a) for whole_ap in (sum_ap, count_ap))
+    factor_rc = np.exp(np.divide(sum_rc, count_rc, out=np.full(sum_rc.shape, np.nan), where=count_rc > 0))
+    rows = ["all applications", *(held.apps[a] for a in worst_a)]
+    columns = [*held.platforms, "all"]
+
+    def text(row: int, column: int) -> str:
+        where = "all platforms" if column == len(held.platforms) else plain(columns[column])
+        factor, often = times(float(factor_rc[row, column])), count(int(count_rc[row, column]), "prediction")
+        return f"{plain(rows[row])} on {where}: off by {factor} ({often})"
+
+    at_r = [0.0, *(1 + APART + a for a in range(len(worst_a)))]
+    at_c = [*map(float, range(len(held.platforms))), len(held.platforms) + APART]
+    heat(sheet, Map(rows, columns, factor_rc, at_r, at_c, _FACTORS, _short, text), cells.looks(evaluation), "off by")
+    sheet.title = f"Where is {fitted(sheet, name, 2.6, 14)} wrong?"
+    sheet.caption = (
+        f"{cells.those(evaluation, len(held), 'cell')}, {count(len(held.apps), 'application')}, the worst first. Off "
+        "by: the typical factor between predicted and measured time, each over that on the source; 1.00 is "
+        "perfect. A dot: nothing to predict there."
+        f"{left_out(len(held.apps) - len(worst_a), 'application', 'with smaller errors')}"
+    )
+
+
+def _short(factor: float) -> str:
+    return f"{factor:.2f}" if factor < 9.995 else f"{factor:.0f}" if factor < 999.5 else "1k+"
+
+
+def _by_app(error_np: Floats, held: HeldOut) -> tuple[Floats, Floats]:
+    """Return sum and number of the errors of each application on each platform."""
+    sums = np.zeros((len(held.apps), len(held.platforms)))
+    counts = np.zeros_like(sums)
+    app_n = held.app_n
+    np.add.at(sums, app_n, np.nan_to_num(error_np))
+    np.add.at(counts, app_n, ~np.isnan(error_np))
+    return sums, counts
+
+
+def _with_totals(whole_ap: Floats, rows_a: Integers) -> Floats:
+    """Return some rows below the total of all rows, each with its total at the end."""
+    with_row = np.vstack([whole_ap.sum(axis=0), whole_ap[rows_a]])
+    return np.column_stack([with_row, with_row.sum(axis=1)])
+
+
+def missing(sheet: Sheet, evaluation: Evaluation) -> None:
+    """Draw which share of each platform's runs lacks a counter, for the counters with gaps."""
+    info = cells.table_info(evaluation)
+    gaps = info.missing_counters
+    if not gaps:
+        raise NothingToDraw(f"None of {count(info.counters, 'counter')} is missing from any run.")
+    platforms = [platform.name for platform in info.platforms]
+    counters = sorted(gaps, key=lambda name: (-sum(gaps[name].values()), name))[:MOST_ROWS]
+    share_rc = np.array([[gaps[name].get(platform, np.nan) for platform in platforms] for name in counters])
+    heat(
+        sheet,
+        Map(
+            counters,
+            platforms,
+            share_rc,
+            list(map(float, range(len(counters)))),
+            list(map(float, range(len(platforms)))),
+            _SHARES,
+            percent,
+            lambda row, column: (
+                f"{plain(counters[row])} is missing from {percent(float(share_rc[row, column]))} of the runs on "
+                f"{plain(platforms[column])}"
+            ),
+        ),
+        cells.looks(evaluation),
+        "missing from",
+    )
+    left = left_out(len(gaps) - len(counters), "counter", "with smaller gaps")
+    sheet.caption = (
+        f"{count(len(gaps), 'counter')} of {info.counters:,} with gaps, over {count(info.runs, 'run')}; a dot: "
+        f"in every run.{left}"
+    )
 
 
 def heat(sheet: Sheet, what: Map, looks: dict[str, Look], legend_title: str) -> None:

@@ -16,8 +16,7 @@ from crossperf.report.figures import cells
 from crossperf.report.figures.axes import model_legend, named_rows, unit_square
 from crossperf.report.figures.colours import FAINT, INK, lines_of
 from crossperf.report.figures.drawn import NothingToDraw
-from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.style import WIDTH
+from crossperf.report.figures.sheet import WIDTH, Sheet
 from crossperf.report.figures.words import count, percent, plain
 
 #: Corners that a curve keeps: finer than a screen shows.
