@@ -90,6 +90,16 @@ class HeldOut(Cells):
     fold_n: Integers = field(metadata={"json": "fold"})
     predictions: Mapping[str, HeldOutPredictions] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        number, platforms, workloads = len(self), len(self.platforms), len(self.workloads)
+        columns = ((self.workload_n, workloads), (self.source_n, platforms), (self.fold_n, np.inf))
+        fits = all(len(column) == number and ((column >= 0) & (column < end)).all() for column, end in columns)
+        shapes: set[Any] = {(self.log_time_wp.shape, (workloads, platforms))} if workloads else set()
+        for own in self.predictions.values():
+            shapes |= {(array.shape, (number, platforms)[: array.ndim]) for array in _decimals(own).values()}
+        if not fits or any(shape != expected for shape, expected in shapes):
+            raise ValueError("the columns of the held-out cells do not fit together")
+
     @classmethod
     def of(
         cls, data: Dataset, rows_by_fold: Sequence[Integers], predictions: Mapping[str, Sequence[HeldOutPredictions]]
@@ -113,20 +123,6 @@ class HeldOut(Cells):
         facts: dict[str, Any] = plain.to_json(replace(_rounded(self), predictions=predictions))
         return facts
 
-    @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> HeldOut:
-        """Return the cells that `to_json` wrote; what does not fit together is a `ValueError`."""
-        made = plain.from_json(cls, facts)
-        number, platforms, workloads = len(made), len(made.platforms), len(made.workloads)
-        columns = ((made.workload_n, workloads), (made.source_n, platforms), (made.fold_n, np.inf))
-        fits = all(len(column) == number and ((column >= 0) & (column < end)).all() for column, end in columns)
-        shapes: set[Any] = {(made.log_time_wp.shape, (workloads, platforms))} if workloads else set()
-        for own in made.predictions.values():
-            shapes |= {(array.shape, (number, platforms)[: array.ndim]) for array in _decimals(own).values()}
-        if not fits or any(shape != expected for shape, expected in shapes):
-            raise ValueError("the columns of the held-out cells do not fit together")
-        return made
-
 
 def _decimals(record: Any) -> dict[str, Floats]:
     """Return the arrays of a record that hold numbers with decimals, by field."""
@@ -136,6 +132,5 @@ def _decimals(record: Any) -> dict[str, Floats]:
 
 def _rounded(record: Record) -> Record:
     """Return a record with its arrays as a file keeps them."""
-    arrays = {name: np.where(np.isinf(array), _BEYOND, array) for name, array in _decimals(record).items()}
-    rounded = {name: np.round(array, _DIGITS) for name, array in arrays.items()}
-    return replace(record, **rounded)  # type: ignore[type-var]
+    arrays = {name: np.where(np.isinf(own), _BEYOND, own).round(_DIGITS) for name, own in _decimals(record).items()}
+    return replace(record, **arrays)  # type: ignore[type-var]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.heldout import LEVEL
+from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import ablation
 from crossperf.evaluation.scores import Scores

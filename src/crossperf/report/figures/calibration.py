@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from crossperf.arrays import Floats
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import LEVEL, HeldOut, HeldOutPredictions
+from crossperf.evaluation.latent import sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.records import LOOKS, ORDINARY, UNKNOWN_BEYOND, looks
 from crossperf.report.figures import cells
@@ -49,7 +50,7 @@ def scatter(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) -
     if not len(cell_k):
         raise NothingToDraw("No held-out workload ran on two platforms, so there is nothing to compare.")
     truth_k, predicted_k = truth_np[cell_k, platform_k], predicted_np[cell_k, platform_k]
-    drawn = cells.sample(len(truth_k), _MOST_POINTS, evaluation.seed)
+    drawn = sample(len(truth_k), _MOST_POINTS, evaluation.seed)
     axes = sheet.panel(max(5.0, height_of_legend(len(held.platforms))))
     _lines(axes, np.exp(np.concatenate([truth_k, predicted_k])))
     looks = cells.looks(evaluation)
@@ -149,7 +150,7 @@ def familiarity(sheet: Sheet, evaluation: Evaluation, *, model: str | None = Non
     rows_n = np.flatnonzero(~np.isnan(truth_np).all(axis=1))
     oddness_n = np.maximum(np.asarray(predictions.oddness_n)[rows_n], 1e-3)
     error_n = np.nanmean(np.abs(predicted_np - truth_np)[rows_n], axis=1)
-    drawn = cells.sample(len(rows_n), _MOST_POINTS, evaluation.seed)
+    drawn = sample(len(rows_n), _MOST_POINTS, evaluation.seed)
     axes = sheet.panel(max(4.4, height_of_legend(len(held.platforms) + 1)))
     ratio_axis(axes.yaxis, np.exp(error_n), "typical factor of a cell", most=6)
     line_at_1x(axes, upright=False)

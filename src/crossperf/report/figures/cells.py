@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from crossperf.arrays import Floats, Integers
+from crossperf.arrays import Floats
 from crossperf.errors import CrossperfError, did_you_mean, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
@@ -62,13 +60,6 @@ def looks(evaluation: Evaluation) -> dict[str, Look]:
     scored, info = evaluation.table.platforms, evaluation.table.info
     others = [platform.name for platform in info.platforms if platform.name not in scored] if info else []
     return looks_of([*scored, *others])
-
-
-def sample(number: int, most: int, seed: int) -> Integers:
-    """Return the indices that are drawn: all, or the same random sample each time."""
-    if number <= most:
-        return np.arange(number)
-    return np.sort(np.random.default_rng(seed).choice(number, most, replace=False))
 
 
 def workload_name(workload: tuple[str, str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 
 from crossperf.arrays import Floats
-from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.latent import LatentMap, sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import cloud, named_rows, platform_legend
@@ -33,7 +33,7 @@ _DRIVERS = 15
 def space(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw the map three times: coloured by application, by class of the platform profiled on, by fastest platform."""
     latent = _latent(evaluation)
-    drawn = cells.sample(len(latent), _MOST, evaluation.seed)
+    drawn = sample(len(latent), _MOST, evaluation.seed)
     xy_n2 = latent.xy_n2[drawn]
     workloads = [latent.workloads[w] for w in latent.workload_n[drawn]]
     platforms = [evaluation.table.platforms[p] for p in latent.source_n[drawn]]

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from crossperf.arrays import Floats
+from crossperf.evaluation.latent import sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import cells
 from crossperf.report.figures.axes import line_at_1x, named_rows, ratio_axis
@@ -39,7 +40,7 @@ def distribution(sheet: Sheet, evaluation: Evaluation) -> None:
     names = [held.platforms[p] for p in rows_p]
     axes = sheet.panel(0.85 + len(names) * (0.5 if len(names) <= 10 else 0.4))
     named_rows(sheet, axes, names)
-    drawn_w = cells.sample(len(relative_wp), _MOST, evaluation.seed)
+    drawn_w = sample(len(relative_wp), _MOST, evaluation.seed)
     looks = cells.looks(evaluation)
     for row, (p, name) in enumerate(zip(rows_p, names, strict=True)):
         _row(sheet, axes, row, relative_wp[:, p], relative_wp[drawn_w, p], looks[name], name)
