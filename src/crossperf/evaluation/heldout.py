@@ -1,6 +1,6 @@
 """The held-out cells and the out-of-fold predictions of each model, beside the truth."""
 
-# N cells held out, W workloads, P platforms
+# N cells held out, W workloads, P platforms, A applications
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells
 from crossperf.dataset.features import Features
 from crossperf.dataset.pairing import Dataset
+from crossperf.evaluation import metrics
 from crossperf.model.fitted.model import FittedModel
 from crossperf.records import looks
 
@@ -116,6 +117,18 @@ class HeldOut(Cells):
         models = ", ".join(self.predictions) or "no model"
         counts = f"{len(self):,} held-out cells of {len(self.workloads):,} workloads on {len(self.platforms)} platforms"
         return f"{counts}, predicted by {models}"
+
+    def to_source(self, model: str) -> tuple[Floats, Floats]:
+        """Return truth and predictions, log times relative to the source of each cell, NaN on that itself."""
+        return metrics.to_source(self.log_relative_time_np, self.predictions[model].predicted_np, self.source_n)
+
+    def error_by_app(self, model: str) -> tuple[Floats, Floats]:
+        """Return sum and number of the absolute log errors of each application on each platform but the source."""
+        error_np = np.abs(np.subtract(*self.to_source(model)))
+        sum_ap, count_ap = np.zeros((2, len(self.apps), len(self.platforms)))
+        np.add.at(sum_ap, self.app_n, np.nan_to_num(error_np))
+        np.add.at(count_ap, self.app_n, ~np.isnan(error_np))
+        return sum_ap, count_ap
 
     def to_json(self) -> dict[str, Any]:
         """Return the cells as JSON's own types: lists by column, a gap as null, logarithms rounded."""

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-from crossperf.arrays import Floats
 from crossperf.errors import CrossperfError, did_you_mean, some_of
-from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures.colours import Look, looks_of
@@ -45,16 +43,6 @@ def predictions_of(evaluation: Evaluation, model: str | None = None) -> tuple[st
     return name, by_model[name]
 
 
-def to_fastest(held: HeldOut, predictions: HeldOutPredictions) -> tuple[Floats, Floats]:
-    """Return truth and prediction of each cell, log times relative to the fastest platform of each."""
-    return metrics.to_fastest(held.log_relative_time_np, predictions.predicted_np)
-
-
-def to_source(held: HeldOut, predictions: HeldOutPredictions) -> tuple[Floats, Floats]:
-    """Return truth and prediction of each cell, log times relative to its source platform, NaN on that itself."""
-    return metrics.to_source(held.log_relative_time_np, predictions.predicted_np, held.source_n)
-
-
 def looks(evaluation: Evaluation) -> dict[str, Look]:
     """Return the look of each platform; of one that the table has and the evaluation left out, too."""
     scored, info = evaluation.table.platforms, evaluation.table.info
@@ -66,6 +54,12 @@ def workload_name(workload: tuple[str, str]) -> str:
     """Return a workload in words."""
     app, input_ = workload
     return plain(f"{app}, input {input_}" if input_ else app)
+
+
+def profiled(held: HeldOut, n: int) -> str:
+    """Return a cell in words."""
+    workload, source = held.workloads[held.workload_n[n]], held.platforms[held.source_n[n]]
+    return f"{workload_name(workload)}, profiled on {plain(source)}"
 
 
 def folds_scored(evaluation: Evaluation) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 from sklearn.metrics import roc_curve
 
 from crossperf.arrays import Floats, Mask
@@ -41,7 +40,9 @@ def order(sheet: Sheet, evaluation: Evaluation) -> None:
         spread = f" ({percent(min(per_fold))} to {percent(max(per_fold))} over folds)" if len(per_fold) > 1 else ""
         sheet.box(axes, (0, share), (row - 0.31, row + 0.31), f"{plain(name)}: {share:.1%}{spread}")
     _references(sheet, axes, evaluation)
-    share_axis(axes, "share of cells whose whole order is right")
+    axes.set(xlim=(0, 1), xticks=[0, 0.25, 0.5, 0.75, 1], xlabel="share of cells whose whole order is right")
+    axes.xaxis.set_major_formatter("{x:.0%}")
+    axes.grid(True, axis="x")
     sheet.caption = _order_caption(evaluation)
 
 
@@ -61,15 +62,8 @@ def _references(sheet: Sheet, axes: Axes, evaluation: Evaluation) -> None:
         from_, to = (share - width, share) if left else (share, share + width)
         line = sum(begin < to and from_ < end for begin, end in taken)
         taken.append((from_, to))
-        axes.annotate(
-            text,
-            (share, 1),
-            (-3 if left else 3, 4 + 15 * line),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            fontsize=10,
-        )
+        offset, side = (-3 if left else 3, 4 + 15 * line), "right" if left else "left"
+        axes.annotate(text, (share, 1), offset, ("data", "axes fraction"), "offset points", ha=side, fontsize=10)
 
 
 def _order_caption(evaluation: Evaluation) -> str:
@@ -85,20 +79,13 @@ def _order_caption(evaluation: Evaluation) -> str:
     return caption.strip()
 
 
-def share_axis(axes: Axes, label: str) -> None:
-    """Make the x axis one of shares from 0 to 100%."""
-    axes.set_xlim(0, 1.0)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    axes.set_xlabel(label)
-    axes.grid(True, axis="x")
-
-
 def roc(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw the ROC curve of each model for "this cell has the most common order"."""
     held = cells.held_out(evaluation)
     cells.predictions_of(evaluation)
-    common = _common_order(evaluation, held.platforms)
+    if len(evaluation.constant.order) < 2:
+        raise NothingToDraw("No workload ran on every platform, so there is no most common order to look for.")
+    common = tuple(held.platforms.index(name) for name in evaluation.constant.order)
     truth_np = held.log_relative_time_np
     complete_n = ~np.isnan(truth_np).any(axis=1)
     positive_n = metrics.order_margin(truth_np[complete_n], common) > 0
@@ -117,8 +104,10 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
         areas[name] = f"{metrics.order_auc(truth_np, predicted_np, common):.2f}  "
         false_c, true_c = corners(positive_n, metrics.order_margin(predicted_np[complete_n], common))
         axes.plot(false_c, true_c, color=INK, linewidth=line.width, linestyle=line.style, clip_on=False)
-        rested = slice(None, None, -(-len(false_c) // _TOOLTIPS))
-        sheet.points(axes, false_c[rested], true_c[rested], _corner_texts(plain(name), false_c[rested], true_c[rested]))
+        every = -(-len(false_c) // _TOOLTIPS)
+        for false, true in zip(false_c[::every].tolist(), true_c[::every].tolist(), strict=True):
+            shares = f"{percent(true)} of the cells that have the order, with {percent(false)} of the others"
+            sheet.point(axes, false, true, f"{plain(name)}: finds {shares}")
     unit_square(axes, "false positive rate", "true positive rate")
     model_legend(sheet, axes, lines, areas, title="area", alignment="left")
     sheet.caption = _roc_caption(evaluation, positive_n)
@@ -139,13 +128,6 @@ def _chain(evaluation: Evaluation) -> str:
     return " < ".join(plain(name) for name in evaluation.constant.order)
 
 
-def _common_order(evaluation: Evaluation, platforms: tuple[str, ...]) -> metrics.Order:
-    names = evaluation.constant.order
-    if len(names) < 2:
-        raise NothingToDraw("No workload ran on every platform, so there is no most common order to look for.")
-    return tuple(platforms.index(name) for name in names)
-
-
 def corners(positive_n: Mask, score_n: Floats) -> tuple[Floats, Floats]:
     """Return the corners of an ROC curve as false and true positive rates, at most `_CORNERS` of them."""
     false_c, true_c, _ = roc_curve(positive_n, score_n)
@@ -154,10 +136,3 @@ def corners(positive_n: Mask, score_n: Floats) -> tuple[Floats, Floats]:
         kept = np.unique(np.searchsorted(way_c, np.linspace(0, 2, _CORNERS)).clip(0, len(way_c) - 1))
         false_c, true_c = false_c[kept], true_c[kept]
     return false_c, true_c
-
-
-def _corner_texts(name: str, false_c: Floats, true_c: Floats) -> list[str]:
-    return [
-        f"{name}: finds {percent(true)} of the cells that have the order, with {percent(false)} of the others"
-        for false, true in zip(false_c, true_c, strict=True)
-    ]

@@ -75,9 +75,9 @@ class Sheet(Figure):
         self.caption = ""
         self._spots: list[_Spot] = []
 
-    def panel(self, height: float, width: float = WIDTH) -> Axes:
-        """Return the only axes of a sheet whose drawing has this size, in inches."""
-        self.set_size_inches(width, height)
+    def panel(self, height: float) -> Axes:
+        """Return the only axes of a sheet whose drawing has this height, in inches."""
+        self.set_size_inches(WIDTH, height)
         return self.add_subplot()
 
     def panels(self, height: float, columns: int, **options: Any) -> list[Axes]:

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError, did_you_mean, some_of
+from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import FIGURES, Drawn, cells
@@ -79,7 +80,9 @@ def vectors(evaluation: Evaluation, apps: Sequence[str]) -> list[Vector]:
     measured_wp = np.exp(log_time_wp - np.nanmin(log_time_wp, axis=1, keepdims=True))
     most = _MOST_MODELS if len(held.platforms) <= _MANY_PLATFORMS else _FEW_MODELS
     first = list(held.predictions.items())[:most]
-    predicted = {name: np.exp(cells.to_fastest(held, own)[1]) for name, own in first}
+    predicted = {
+        name: np.exp(metrics.to_fastest(held.log_relative_time_np, own.predicted_np)[1]) for name, own in first
+    }
     app_n, number = held.app_n, {app: i for i, app in enumerate(held.apps)}
     made = []
     for app in apps:
@@ -145,14 +148,9 @@ def _draw(sheet: Sheet, evaluation: Evaluation, shown: Vector, among: Sequence[V
 def _series(
     sheet: Sheet, axes: Axes, quartiles_3: Floats, where: tuple[float, str], look: Look, name: str, *, filled: bool
 ) -> None:
-    """Draw median and middle half of some ratios, with a tooltip.
+    """Draw median and middle half of some ratios at a height, with a tooltip.
 
-    Where there are none, both are drawn unseen at 1x: a page that moves the marks finds them by their names.
-
-    Parameters
-    ----------
-    where
-        The height of the marks, and how they are called inside an SVG: ``line-`` and ``dot-`` go before.
+    Where there are none, both are drawn unseen at 1x: a page that moves the marks finds them by their names in the SVG.
     """
     height, gid = where
     known = not np.isnan(quartiles_3).any()
