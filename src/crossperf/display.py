@@ -8,8 +8,7 @@ from html import escape
 
 #: What stands for a number that is not known.
 GAP = "–"
-#: Rows of a table that the text form of an object shows; it has ten lines in all.
-_TEXT_ROWS = 5
+_TEXT_ROWS = 5  # rows of a table that the text form of an object shows; it has ten lines in all
 
 
 @dataclass(frozen=True)

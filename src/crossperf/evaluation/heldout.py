@@ -22,12 +22,9 @@ from crossperf.records import looks
 Record = TypeVar("Record")
 #: The level of the intervals that are kept and checked.
 LEVEL = 0.8
-#: Cells whose errors are drawn at a time.
-_AT_ONCE = 256
-#: Digits of a log time in a file: a hundred-thousandth is 0.001 % of a time.
-_DIGITS = 5
-#: JSON has no infinity: the level that no interval reaches is written as this.
-_BEYOND = 9.0
+_AT_ONCE = 256  # cells whose errors are drawn at a time
+_DIGITS = 5  # digits of a log time in a file: a hundred-thousandth is 0.001 % of a time
+_BEYOND = 9.0  # JSON has no infinity: the level that no interval reaches is written as this
 
 
 @dataclass(frozen=True, eq=False)

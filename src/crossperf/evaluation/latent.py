@@ -18,8 +18,7 @@ from crossperf.model.fitted.protocols import LatentSpace
 
 #: Cells on a map; of more, a random sample of this size.
 MOST = 3000
-#: A counter with fewer measured values than this has no rank correlation to speak of.
-_ENOUGH = 10
+_ENOUGH = 10  # a counter with fewer measured values than this has no rank correlation to speak of
 
 
 @dataclass(frozen=True)
@@ -106,11 +105,7 @@ def sample(number: int, most: int, seed: int) -> Integers:
 
 
 def _plane(latent_nk: Floats) -> tuple[Floats, tuple[float, float]]:
-    """Return the cells on the first two principal components, and the share of the variance of each.
-
-    >>> _plane(np.array([[0.0, 0.0, 5.0], [2.0, 0.0, 5.0], [4.0, 0.0, 5.0]]))[1]
-    (1.0, 0.0)
-    """
+    """Return the cells on the first two principal components, and the share of the variance of each."""
     centred_nk = latent_nk - latent_nk.mean(axis=0)
     _, size_k, direction_kk = np.linalg.svd(centred_nk, full_matrices=False)
     variance_k = np.pad(size_k**2, (0, 2))

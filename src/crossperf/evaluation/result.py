@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 FORMAT = 3
 _FEW_APPS = 10  # below this many applications, folds by application mean little
 _DOMINANT_ORDER = 0.5
-#: The parts of an evaluation that grow with the table.
-_LONG = ("held_out", "latent")
+_LONG = ("held_out", "latent")  # the parts of an evaluation that grow with the table
 
 
 @dataclass(frozen=True, repr=False)

@@ -32,8 +32,7 @@ PAGE = "index.html"
 _FIGURES, _KINDS = "figures", ("svg", "png")
 #: Distinguishes a page of ours from anybody else's.
 GENERATOR = "crossperf report"
-#: How the parts of a drawing are called that the script moves.
-_MOVED = ("line-", "dot-")
+_MOVED = ("line-", "dot-")  # how the parts of a drawing are called that the script moves
 _COMMAND = "crossperf report evaluation.json -o report"
 #: What stands for each neutral ink of a drawing, so that one drawing serves light and dark.
 _INKS = {colours.INK: "var(--ink)", colours.FAINT: "var(--quiet)"}
@@ -141,11 +140,7 @@ def _tooltips(drawn: Drawn) -> list[list[Any]]:
 
 
 def _json(facts: Mapping[str, Any]) -> Markup:
-    r"""Return facts as JSON that no text in them can lead out of its ``<script>``.
-
-    >>> print(_json({"app": "</script>&"}))
-    {"app":"\u003c/script\u003e\u0026"}
-    """
+    """Return facts as JSON that no text in them can lead out of its ``<script>``."""
     text = json.dumps(facts, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -64,11 +64,7 @@ def times_in_ten(share: float) -> str:
 
 
 def _distinct(first: float, second: float) -> tuple[str, str]:
-    """Return two shares in words that differ where the shares do.
-
-    >>> _distinct(0.76, 0.84), _distinct(0.9, 0.7)
-    (('76 times in 100', '84 times in 100'), ('9 times in 10', '7 times in 10'))
-    """
+    """Return two shares in words that differ where the shares do."""
     words = times_in_ten(first), times_in_ten(second)
     return words if first == second or words[0] != words[1] else (_times_in(100, first), _times_in(100, second))
 

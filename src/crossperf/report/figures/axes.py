@@ -16,10 +16,8 @@ from crossperf.report.figures.colours import FAINT, INK, Line, Look
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import fitted_apart, number
 
-#: A log axis spans this factor at least, so that equal values do not fill it with noise.
-_LEAST_SPAN = 1.25
-#: More points than this are held as an image inside an SVG.
-_AS_IMAGE = 300
+_LEAST_SPAN = 1.25  # a log axis spans this factor at least, so that equal values do not fill it with noise
+_AS_IMAGE = 300  # more points than this are held as an image inside an SVG
 #: Marks within a decade, from fine to coarse; the finest that leaves room for its labels is taken.
 _STEPS: tuple[tuple[float, ...], ...] = (
     (1.0, *(round(1 + 0.05 * i, 2) for i in range(1, 20)), *range(2, 10)),

@@ -22,12 +22,10 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, percent, plain, times
 
-#: The levels asked of the intervals.
-_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
+_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)  # the levels asked of the intervals
 #: Where the word for a run changes, and how far the axis reaches at least, so that each word has room.
 _BORDERS, _REACH = (ORDINARY, UNKNOWN_BEYOND), (0.25, 4.5)
-#: Cells of a point on the line of typical factors, and the most such points.
-_BIN, _MOST_BINS = 30, 12
+_BIN, _MOST_BINS = 30, 12  # cells of a point on the line of typical factors, and the most such points
 _LABELLED = 1e6  # on an axis over more than this the lines of a factor of two run too near to be labelled
 _MOST_POINTS = 2000  # of a cloud; of more, a random sample of this size
 

@@ -21,18 +21,13 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import SMALL, WIDTH, Sheet
 from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, percent, plain, times
 
-#: Most rows of a map; a longer list tells how many it leaves out.
-_MOST_ROWS = 40
-#: Inches of a row, of the legend below, and the widest that names may run.
-_ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0
-#: Below this many inches a column has no room for its numbers.
-_ROOM_FOR_NUMBERS = 0.42
-#: Ground left between cells, in rows and columns, and between the totals and the rest.
-_BETWEEN, _APART = 0.05, 0.3
+_MOST_ROWS = 40  # most rows of a map; a longer list tells how many it leaves out
+_ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0  # inches of a row, of the legend below, and the widest that names may run
+_ROOM_FOR_NUMBERS = 0.42  # below this many inches a column has no room for its numbers
+_BETWEEN, _APART = 0.05, 0.3  # ground left between cells, in rows and columns, and between the totals and the rest
 #: Points from the cells up to a platform's mark, and from the mark's middle on to its name.
 _TO_MARK, _TO_NAME = 7.0, 7.0
-#: From this class on the numbers in the cells are light.
-_DEEP = 4
+_DEEP = 4  # from this class on the numbers in the cells are light
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,9 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import WIDTH, Sheet
 from crossperf.report.figures.words import count, percent, plain
 
-#: Corners that a curve keeps: finer than a screen shows.
-_CORNERS = 500
-#: Corners of a curve that have a tooltip.
-_TOOLTIPS = 60
-#: Inches of the sheet that neither bars nor the names before them have.
-_BESIDE = 1.1
+_CORNERS = 500  # corners that a curve keeps: finer than a screen shows
+_TOOLTIPS = 60  # corners of a curve that have a tooltip
+_BESIDE = 1.1  # inches of the sheet that neither bars nor the names before them have
 
 
 def order(sheet: Sheet, evaluation: Evaluation) -> None:

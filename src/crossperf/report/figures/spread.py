@@ -18,14 +18,11 @@ from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, how_often, percent, plain, times
 
-#: Workloads drawn as points; the lines are of all.
-_MOST = 400
-#: More points of a platform than this are held as an image rather than as shapes.
-_AS_IMAGE = 250
+_MOST = 400  # workloads drawn as points; the lines are of all
+_AS_IMAGE = 250  # more points of a platform than this are held as an image rather than as shapes
 #: Where the points of a row lie and where its line, in rows: points above, line below.
 _POINTS, _LINE = (-0.32, 0.02), 0.2
-#: Where the numbers beside the rows end, in points from the axes.
-_COLUMNS = (54, 110)
+_COLUMNS = (54, 110)  # where the numbers beside the rows end, in points from the axes
 
 
 def distribution(sheet: Sheet, evaluation: Evaluation) -> None:
@@ -62,13 +59,9 @@ def _row(sheet: Sheet, axes: Axes, row: int, relative_w: Floats, drawn_w: Floats
     axes.plot([first, third], [row + _LINE] * 2, color=look.colour, linewidth=5, solid_capstyle="butt")
     axes.plot([middle], [row + _LINE], marker=look.shape, markersize=8, color=look.colour, markeredgecolor=INK)
     _beside(axes, row, (times(middle), percent(fastest)))
-    sheet.box(
-        axes,
-        (float(low), float(high)),
-        (row - 0.4, row + 0.4),
-        f"{plain(name)}: median {times(middle)}, middle half {times(first)} to {times(third)}, fastest for "
-        f"{percent(fastest)} of {count(len(relative_w), 'workload')}",
-    )
+    middle_half = f"median {times(middle)}, middle half {times(first)} to {times(third)}"
+    often = f"fastest for {percent(fastest)} of {count(len(relative_w), 'workload')}"
+    sheet.box(axes, (float(low), float(high)), (row - 0.4, row + 0.4), f"{plain(name)}: {middle_half}, {often}")
 
 
 def _beside(axes: Axes, row: float, texts: tuple[str, str], va: str = "center") -> None:
