@@ -93,8 +93,6 @@ def render(evaluation: Evaluation, command: str | None = None) -> str:
     template = Environment(autoescape=True).from_string(_read("template.html"))
     return template.render(
         evaluation=evaluation,
-        held_out=evaluation.held_out,
-        info=evaluation.table.info,
         figures=FIGURES,
         drawings=drawings,
         svgs={name: _svg(name, own) for name, own in drawn.items()},

@@ -122,10 +122,13 @@ def cloud(axes: Axes, x_n: Floats, y_n: Floats, looks: Sequence[Look], seed: int
         axes.scatter(x_n[own], y_n[own], marker=shape, c=[looks[i].colour for i in own], **kind)
 
 
-def unit_square(axes: Axes, x_label: str, y_label: str) -> None:
-    """Make both axes shares from 0 to 100%, equally long."""
+def unit_square(sheet: Sheet, x_label: str, y_label: str) -> Axes:
+    """Return the only axes of a sheet, both shares from 0 to 100% and equally long, with the diagonal."""
+    axes = sheet.panel(4.3)
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
     quarters = [0, 0.25, 0.5, 0.75, 1]
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel=x_label, ylabel=y_label, xticks=quarters, yticks=quarters)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:.0%}")
     axes.grid(True)
+    return axes

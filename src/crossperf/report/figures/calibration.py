@@ -15,10 +15,9 @@ from crossperf.evaluation.heldout import LEVEL, HeldOutPredictions
 from crossperf.evaluation.latent import sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.records import LOOKS, ORDINARY, UNKNOWN_BEYOND, looks
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures import axes as shared
-from crossperf.report.figures import cells
 from crossperf.report.figures.colours import FAINT, INK, lines_of
-from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, percent, plain, times
 
@@ -92,8 +91,7 @@ def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
     lines = {name: line for name, line in lines_of(list(held.predictions)).items() if len(needed.get(name, ()))}
     if not lines:
         raise NothingToDraw("No model here gives intervals. 'crossperf', the default model, does.")
-    axes = sheet.panel(4.3)
-    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
+    axes = shared.unit_square(sheet, "nominal level of the intervals", "coverage: share of times inside")
     at_level = {}
     for name, line in lines.items():
         # Below the level of the model's narrowest interval all have the same coverage.
@@ -105,7 +103,6 @@ def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
         whose = f"{plain(name)}: intervals of"
         texts = [f"{whose} {level:.0%} cover {percent(share)}" for level, share in zip(levels, share_l, strict=True)]
         sheet.points(axes, levels, share_l, texts)
-    shared.unit_square(axes, "nominal level of the intervals", "coverage: share of times inside")
     axes.annotate("calibrated", (0.2, 0.2), (6, -3), textcoords="offset points", va="top", fontsize=10)
     axes.annotate("too narrow", (0.97, 0.04), ha="right", va="bottom", fontsize=10, style="italic")
     axes.annotate("too wide", (0.03, 0.96), ha="left", va="top", fontsize=10, style="italic")

@@ -15,9 +15,8 @@ from matplotlib.transforms import ScaledTranslation
 
 from crossperf.arrays import Floats, Integers
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.colours import FAINT, ON_DEEP, ON_PALE, PALE_TO_DEEP, Look
-from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import SMALL, WIDTH, Sheet
 from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, percent, plain, times
 

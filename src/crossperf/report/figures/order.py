@@ -11,10 +11,9 @@ from sklearn.metrics import roc_curve
 from crossperf.arrays import Floats, Mask
 from crossperf.evaluation import metrics
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import model_legend, named_rows, unit_square
 from crossperf.report.figures.colours import FAINT, INK, lines_of
-from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import WIDTH, Sheet
 from crossperf.report.figures.words import count, percent, plain
 
@@ -92,8 +91,7 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
             f"{share} of {count(len(positive_n), 'cell')} measured on every platform have the most common order "
             f"({_chain(evaluation)}), so there is nothing to tell apart."
         )
-    axes = sheet.panel(4.3)
-    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
+    axes = unit_square(sheet, "false positive rate", "true positive rate")
     axes.annotate("by chance", (0.62, 0.62), (4, -4), textcoords="offset points", va="top", fontsize=10)
     areas, lines = {}, lines_of(list(held.predictions))
     for name, line in lines.items():
@@ -105,19 +103,17 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
         for false, true in zip(false_c[::every].tolist(), true_c[::every].tolist(), strict=True):
             shares = f"{percent(true)} of the cells that have the order, with {percent(false)} of the others"
             sheet.point(axes, false, true, f"{plain(name)}: finds {shares}")
-    unit_square(axes, "false positive rate", "true positive rate")
     model_legend(sheet, axes, lines, areas, title="area", alignment="left")
     sheet.caption = _roc_caption(evaluation, positive_n)
 
 
 def _roc_caption(evaluation: Evaluation, positive_n: Mask) -> str:
     pooled = " The area is that of all folds pooled, the table's 'order_auc' the mean of the folds."
+    pooled = pooled if cells.folds_scored(evaluation) > 1 else ""
     return (
         f"{cells.those(evaluation, len(positive_n), 'cell')}, measured on every platform; {int(positive_n.sum()):,} of "
         f"them have the most common order: {_chain(evaluation)}. A cell counts as having it when the prediction keeps "
-        "every step by more than a margin; the curve runs over all margins."
-        + pooled
-        * (cells.folds_scored(evaluation) > 1)
+        f"every step by more than a margin; the curve runs over all margins.{pooled}"
     )
 
 

@@ -67,9 +67,9 @@ class Sheet(Figure):
     """A figure that grows as high as what is on it, and shows itself in a notebook."""
 
     def __init__(self, name: str, title: str) -> None:
-        super().__init__(figsize=(WIDTH, 4.0), dpi=DPI, layout="constrained")
+        self._engine = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN / 2)
+        super().__init__(figsize=(WIDTH, 4.0), dpi=DPI, layout=self._engine)
         FigureCanvasAgg(self)  # with a canvas that can measure text, matplotlib need not draw the whole figure to do so
-        self._engine().set(w_pad=_MARGIN, h_pad=_MARGIN / 2)
         self.name = name
         self.title = title
         self.caption = ""
@@ -125,16 +125,11 @@ class Sheet(Figure):
         foot = len(caption) * SMALL * _LEADING * _POINT + _MARGIN + _GAP if caption else 0.0
         height = head + body + foot
         self.set_size_inches(width, height)
-        self._engine().set(rect=(0, foot / height, 1, body / height))
+        self._engine.set(rect=(0, foot / height, 1, body / height))
         left = _MARGIN / width
         common: dict[str, Any] = {"ha": "left", "va": "top", "linespacing": _LEADING * 0.86}
         self.text(left, 1 - _MARGIN / height, "\n".join(title), fontsize=TITLE, fontweight="bold", **common)
         self.text(left, (foot - _GAP) / height, "\n".join(caption), fontsize=SMALL, **common)
-
-    def _engine(self) -> ConstrainedLayoutEngine:
-        engine = self.get_layout_engine()
-        assert isinstance(engine, ConstrainedLayoutEngine)  # noqa: S101 - set in `__init__`
-        return engine
 
     def _wrapped(self, text: str, size: float, width: float) -> list[str]:
         """Return a text in lines that fit the sheet."""

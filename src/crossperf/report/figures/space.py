@@ -12,10 +12,9 @@ from matplotlib.axes import Axes
 from crossperf.arrays import Floats
 from crossperf.evaluation.latent import LatentMap, sample
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import cloud, named_rows, platform_legend
 from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, INK, Look
-from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, left_out, percent, plain
 

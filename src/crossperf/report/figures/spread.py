@@ -11,10 +11,9 @@ from matplotlib.ticker import FuncFormatter
 from crossperf.arrays import Floats
 from crossperf.evaluation.latent import sample
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import FAINT, INK, Look
-from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, how_often, percent, plain, times
 
