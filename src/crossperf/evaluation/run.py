@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -138,10 +139,7 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
         "with early stopping": {"validation_share": 0.15},
     }
 
-    def maker(settings: dict[str, Any]) -> Maker:
-        return lambda: model.make("vae-dnn", seed=seed, **settings)
-
-    makers = {name: maker(settings) for name, settings in off.items()}
+    makers = {name: partial(model.make, "vae-dnn", seed=seed, **settings) for name, settings in off.items()}
     return {**makers, "without VAE (dnn)": _default("dnn", seed)}
 
 
