@@ -73,22 +73,6 @@ class Formula:
         return name in self.optional and name not in events
 
 
-def formulas(table: str) -> tuple[Formula, ...]:
-    """Return the formulas of one tool from a table: ``tool on processor:``, then a line for each formula.
-
-    A line is ``counter | processor | formula | caveat``, the processor empty where the head names it; what starts
-    with blanks goes on with the line before it.
-
-    >>> formulas('''perf on any CPU:
-    ... control_ratio | | branches / instructions''')
-    (Formula(counter='control_ratio', tool='perf', on='any CPU', text='branches / instructions', caveat=''),)
-    """
-    head, *lines = re.sub(r"\n +", " ", table.strip()).splitlines()
-    tool, _, on = head.removesuffix(":").partition(" on ")
-    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
-    return tuple(Formula(counter, tool, special or on, text, *caveat) for counter, special, text, *caveat in rows)
-
-
 class _Sum:
     """Reads ``a * b + c`` from tokens, with the usual precedence, left to right."""
 
