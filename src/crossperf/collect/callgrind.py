@@ -50,26 +50,18 @@ def read(path: Path) -> CallgrindProfile:
     executed = sum(sum(counts.values()) for counts in profile.executions.values())
     # What the summary has beyond the lines are a few instructions at the end of the process.
     if executed < 0.99 * profile.totals.get("Ir", 0):
-        raise _damaged(
-            path, f"{executed:,} executed instructions", f"the {profile.totals['Ir']:,} that its summary names"
-        )
+        named = f"the {profile.totals['Ir']:,} that its summary names"
+        raise _damaged(path, f"{executed:,} executed instructions", named)
     return profile
 
 
 def _head(path: Path, head: bytes) -> CallgrindProfile:
-    profile = CallgrindProfile()
-    version = None
-    for line in head.decode(errors="replace").splitlines():
-        key, _, value = line.partition(":")
-        if key == "version":
-            version = value.strip()
-        elif key == "cmd":
-            profile.command = value.strip()
-        elif key == "creator":
-            profile.creator = value.strip()
-        elif key == "events":
-            profile.totals = dict.fromkeys(value.split(), 0)
-    if version is None or not profile.totals:
+    pairs = (line.partition(":") for line in head.decode(errors="replace").splitlines())
+    facts = {key: value.strip() for key, _, value in pairs}
+    totals = dict.fromkeys(facts.get("events", "").split(), 0)
+    profile = CallgrindProfile(facts.get("cmd", ""), facts.get("creator", ""), totals)
+    version = facts.get("version")
+    if version is None or not totals:
         raise _damaged(path, "no 'version:' and 'events:' lines", "the output of valgrind --tool=callgrind")
     if version != "1":
         expected = "version 1 of the callgrind format"

@@ -45,7 +45,9 @@ class Library:
         if release is None:
             tried = ", ".join(sorted({str(major) for major, _ in _RELEASES}))
             raise LibraryMissingError(f"{file} is of none of the major versions {tried} that crossperf knows")
-        self.version = _version_text(self._c.PAPI_get_opt(_LIB_VERSION, None)) or "{}.{}".format(*release)
+        packed = self._c.PAPI_get_opt(_LIB_VERSION, None)
+        parts = [packed >> shift & 0xFF for shift in (24, 16, 8, 0)] if packed > 0 else release
+        self.version = ".".join(map(str, parts))
 
     def call(self, function: str, *arguments: object) -> int:
         """Return what a function returns, or raise if it is one of PAPI's error codes."""
@@ -62,12 +64,6 @@ def _handshake(c: ctypes.CDLL) -> tuple[int, int] | None:
         if c.PAPI_library_init(packed) == packed:
             return major, minor
     return None
-
-
-def _version_text(packed: int) -> str | None:
-    if packed <= 0:
-        return None
-    return ".".join(str(packed >> shift & 0xFF) for shift in (24, 16, 8, 0))
 
 
 @functools.cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Literal
 
 from crossperf.catalog import FORMULAS
 from crossperf.catalog.formula import first_events
-from crossperf.collect.process import Runner, version_of
+from crossperf.collect.process import Runner, ask, version_of
 from crossperf.errors import CollectError, some_of
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.ncu import BLOCK_SIZE, REGISTERS, THREADS, TIME, complaint, header_at, launches_of_text, total
@@ -105,8 +104,9 @@ class NcuBackend:
 
     def asked(self) -> list[str]:
         """Return the metrics that are asked for: those wanted that this GPU has."""
-        known = known_metrics(self._ncu or self.name)
-        return [name for name in wanted_metrics() if name.startswith("launch__") or not known or _base(name) in known]
+        known, wanted = known_metrics(self._ncu or self.name), wanted_metrics()
+        known |= {name.removesuffix(".sum") for name in wanted if name.startswith("launch__") or not known}
+        return [name for name in wanted if name.removesuffix(".sum") in known]
 
     def prefix(self, log: Path) -> list[str]:
         """Return the command line to put in front of a command; the table goes into a file of its own.
@@ -157,12 +157,5 @@ def _for_root_alone() -> bool:
 @functools.cache
 def known_metrics(ncu: str) -> frozenset[str]:
     """Return the metrics of the GPU here, without their ``.sum``; empty where ncu does not tell."""
-    try:
-        done = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, check=False, timeout=120)
-    except (OSError, subprocess.TimeoutExpired):
-        return frozenset()
-    return frozenset(re.findall(r"^(\w+__\w+)\s", done.stdout, flags=re.MULTILINE))
-
-
-def _base(name: str) -> str:
-    return name.removesuffix(".sum")
+    done = ask([ncu, "--query-metrics"], patience_s=120.0)
+    return frozenset(re.findall(r"^(\w+__\w+)\s", done.stdout if done else "", flags=re.MULTILINE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Container, Mapping, Sequence
@@ -66,23 +67,19 @@ class PapiBackend:
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute a command once per group of events, and return all counts."""
-        why_not = self.why_not()
-        if why_not:
+        if why_not := self.why_not():
             raise CollectError(f"papi cannot count here: {why_not}")
         library = libpapi.load()
         groups, refused = self._groups(library)
+        executed = [_execute(library, together, command, runner, self.kernel) for together in groups]
         events: dict[str, float | None] = dict.fromkeys(refused)
-        executions = []
-        for together in groups:
-            execution, counts = _execute(library, together, command, runner, self.kernel)
-            executions.append(execution)
-            events |= counts
+        events |= {name: count for _, counts in executed for name, count in counts.items()}
         return Measurement(
             tool=self.name,
             events={canonical(name): value for name, value in events.items()},
             version=library.version,
             command=(*_STOPPED, *command),
-            runtime_s=executions[0].wall_s,
+            runtime_s=executed[0][0].wall_s,
             notes=tuple(_notes(groups, refused, self.kernel)),
         )
 
@@ -105,7 +102,7 @@ def choose(refused: Container[str]) -> tuple[list[str], list[str]]:
     chosen: dict[str, None] = {}
     missed: dict[str, None] = {}
     for formulas in by_counter.values():
-        usable = [formula for formula in formulas if not any(name in refused for name in _needed(formula))]
+        usable = [each for each in formulas if not any(name in refused for name in {*each.events} - each.optional)]
         taken = (usable or formulas)[0]
         chosen |= dict.fromkeys(name for name in taken.events if usable and name not in refused)
         missed |= dict.fromkeys(name for name in taken.events if not usable and name in refused)
@@ -116,33 +113,20 @@ def _formulas() -> list[Formula]:
     return [formula for formula in FORMULAS if formula.tool == "papi"]
 
 
-def _needed(formula: Formula) -> list[str]:
-    return [name for name in formula.events if name not in formula.optional]
-
-
 def _is_papis(name: str) -> bool:
     """Whether this is a preset or an event of a processor; perf's generic events are in small letters."""
     return name == name.upper()
 
 
 def _no_counters(why: str) -> str:
-    paranoid = _paranoid()
+    paranoid = 0
+    with contextlib.suppress(OSError, ValueError):
+        paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if paranoid > _PARANOID and os.geteuid() != 0:
-        return (
-            f"the kernel lets only root count (perf_event_paranoid is {paranoid}); "
-            f"ask an administrator for: sysctl kernel.perf_event_paranoid={_PARANOID}"
-        )
-    return (
-        f"this machine shows PAPI no hardware counters ({why}), as most virtual machines do not; "
-        "use the back end valgrind, or another machine"
-    )
-
-
-def _paranoid() -> int:
-    try:
-        return int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
-    except (OSError, ValueError):
-        return 0
+        advice = f"ask an administrator for: sysctl kernel.perf_event_paranoid={_PARANOID}"
+        return f"the kernel lets only root count (perf_event_paranoid is {paranoid}); {advice}"
+    advice = "use the back end valgrind, or another machine"
+    return f"this machine shows PAPI no hardware counters ({why}), as most virtual machines do not; {advice}"
 
 
 def _execute(

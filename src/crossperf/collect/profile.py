@@ -8,6 +8,7 @@ command --Runner--> Execution (x repeats) --system--> Measurement  \
 
 from __future__ import annotations
 
+import platform as python_platform
 import shlex
 import socket
 import uuid
@@ -18,7 +19,6 @@ from functools import cached_property
 from pathlib import Path
 
 from crossperf import catalog
-from crossperf.collect import system
 from crossperf.collect.backends import AUTO, Backend, backends, chosen
 from crossperf.collect.process import Execution, Runner, resolve
 from crossperf.collect.valgrind import CacheShape
@@ -109,8 +109,7 @@ class Profile:
     @cached_property
     def counted(self) -> Counted:
         """The counters of the first execution."""
-        of_system = [system.measurement(execution, self.facts) for execution in self.executions[:1]]
-        return counted([*self.measurements, *of_system])
+        return counted([*self.measurements, *(of_system(execution, self.facts) for execution in self.executions[:1])])
 
     @property
     def interrupted(self) -> bool:
@@ -148,10 +147,9 @@ class Profile:
         return None
 
     def _run(self, number: int, execution: Execution) -> Run:
-        of_system = system.measurement(execution, self.facts)
-        measurements = [*self.measurements, of_system] if execution.status == OK else [of_system]
+        tools = self.measurements if execution.status == OK else ()
         return to_run(
-            measurements,
+            [*tools, of_system(execution, self.facts)],
             app=self.app,
             input=self.input,
             platform=self.platform_name,
@@ -166,6 +164,29 @@ class Profile:
             started=datetime.fromtimestamp(execution.started, UTC).isoformat(timespec="seconds"),
             command=list(self.command),
         )
+
+
+def of_system(execution: Execution, facts: MachineFacts) -> Measurement:
+    """Return what the operating system counts for every execution, at no cost, as events of the tool ``os``.
+
+    The levels of the page table are those of the machine.
+    """
+    events: dict[str, float | None] = {
+        "os.user_s": execution.user_s,
+        "os.system_s": execution.system_s,
+        "os.max_rss_bytes": execution.max_rss_bytes,
+        "os.minor_faults": float(execution.minor_faults),
+        "os.major_faults": float(execution.major_faults),
+        "os.peak_threads": execution.peak_threads,
+        "os.page_table_bytes": execution.page_table_bytes,
+        "os.page_levels": facts.page_levels,
+    }
+    io = execution.io or dict.fromkeys(("rchar", "wchar", "read_bytes", "write_bytes"))
+    events |= {f"os.{name}": io[name] for name in ("rchar", "wchar", "read_bytes", "write_bytes")}
+    notes = () if execution.io else ("bytes read and written are unknown: this kernel keeps no /proc/PID/io",)
+    return Measurement(
+        "os", events, version=f"Linux {python_platform.release()}", runtime_s=execution.wall_s, notes=notes
+    )
 
 
 def profile(

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from crossperf.catalog import FORMULAS
 from crossperf.catalog.formula import first_events
-from crossperf.collect.process import Runner, version_of
+from crossperf.collect.process import Runner, ask, version_of
 from crossperf.errors import some_of
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.rocprof import ROCPROF, adds_up, read, reads, total
@@ -98,11 +97,6 @@ def _prefix(tool: str, groups: Path, out: Path) -> list[str]:
 def _known(tool: str) -> frozenset[str]:
     """Return the counters that the tool lists for this GPU; empty where it does not tell."""
     options = [["--list-avail"]] if Path(tool).name == _ROCPROFV3 else [["--list-basic"], ["--list-derived"]]
-    words: set[str] = set()
-    for option in options:
-        try:
-            done = subprocess.run([tool, *option], capture_output=True, text=True, check=False, timeout=120)
-        except (OSError, subprocess.TimeoutExpired):
-            return frozenset()
-        words.update(re.findall(r"\w+", done.stdout))
-    return frozenset(word for word in words if adds_up(word))
+    answers = [ask([tool, *option], patience_s=120.0) for option in options]
+    text = "" if None in answers else " ".join(done.stdout for done in answers if done)
+    return frozenset(filter(adds_up, re.findall(r"\w+", text)))

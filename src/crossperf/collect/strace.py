@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from crossperf.collect.process import Runner, version_of
+from crossperf.collect.process import Runner, ask, version_of
 from crossperf.importers.measurement import Measurement
 
 _CALLS = "open,openat,openat2,creat,clone,clone3"
@@ -30,12 +29,9 @@ class StraceBackend:
         if self._strace is None:
             return "strace is not installed (Debian and Ubuntu: strace)"
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
-            try:
-                done = subprocess.run(
-                    [*self._prefix(Path(folder, "log")), "true"], capture_output=True, check=False, timeout=30
-                )
-            except (OSError, subprocess.TimeoutExpired):
-                return "strace does not start here"
+            done = ask([*self._prefix(Path(folder, "log")), "true"])
+        if done is None:
+            return "strace does not start here"
         return None if done.returncode == 0 else "the kernel does not let this user trace (kernel.yama.ptrace_scope)"
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
