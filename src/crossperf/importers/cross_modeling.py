@@ -10,6 +10,7 @@ A job that died leaves a ``results.json`` cut short; it becomes a failed run.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -52,36 +53,30 @@ _DEATHS = (
 )
 
 
-class CrossModelingImporter:
-    """The format of the seed paper's scripts."""
+def reads(path: Path) -> bool:
+    """Tell whether a file is a ``results.json`` or a table of them, or a folder holds one."""
+    if path.is_dir():
+        return (path / RESULTS).is_file() and _looks_like_results(path / RESULTS)
+    if path.suffix == ".json":
+        return _looks_like_results(path)
+    return path.suffix == ".csv" and set(_NEEDED) <= set(tabular.header(path))
 
-    name = "cross-modeling"
 
-    def reads(self, path: Path, /) -> bool:
-        """Tell whether a file is a ``results.json`` or a table of them, or a folder holds one."""
-        if path.is_dir():
-            return (path / RESULTS).is_file() and _looks_like_results(path / RESULTS)
-        if path.suffix == ".json":
-            return _looks_like_results(path)
-        return path.suffix == ".csv" and set(_NEEDED) <= set(tabular.header(path))
-
-    def read(self, path: Path, /) -> ProfileReading:
-        """Return one measurement for each sound row, and the other rows with their reasons."""
-        if path.is_dir():
-            path = path / RESULTS
-        if path.suffix == ".json":
-            return ProfileReading([_result(path)], [])
-        return tabular.read(path, lambda number, row: _of_row(path, number, row))
+def read(path: Path) -> ProfileReading:
+    """Return one measurement for each sound row, and the other rows with their reasons."""
+    if path.is_dir():
+        path = path / RESULTS
+    if path.suffix == ".json":
+        return ProfileReading([_result(path)], [])
+    return tabular.read(path, lambda number, row: _of_row(path, number, row))
 
 
 def _of_row(path: Path, number: int, row: Mapping[str, Any]) -> Measurement:
     absent = [name for name in _NEEDED if name not in row]
     if absent:
-        raise unusable(
-            path,
-            f"found no column {', '.join(absent)}, expected a table of collect-dataset.py or "
-            "combine-datasets.py. Import another table as format 'table', by a mapping file.",
-        )
+        expected = "a table of collect-dataset.py or combine-datasets.py"
+        advice = "Import another table as format 'table', by a mapping file."
+        raise unusable(path, f"found no column {', '.join(absent)}, expected {expected}. {advice}")
     return _measurement(row, {"imported_row": number})
 
 
@@ -108,14 +103,8 @@ def _result(path: Path) -> Measurement:
 
 
 def _death(path: Path) -> str | None:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                for words, status in _DEATHS:
-                    if words in line:
-                        return status
-    except OSError:
-        pass
+    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
+        return next((status for line in lines for words, status in _DEATHS if words in line), None)
     return None
 
 
@@ -163,14 +152,8 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
         "spack_env": row.get("spack_env"),
     }
     known = {name: value for name, value in facts.items() if not is_missing(value)}
-    return Measurement(
-        tool="cross-modeling",
-        events=events,
-        counters=counters,
-        runtime_s=runtime_s,
-        notes=tuple(notes),
-        facts=known | dict(more),
-    )
+    known |= dict(more)
+    return Measurement("cross-modeling", events, counters, runtime_s=runtime_s, notes=tuple(notes), facts=known)
 
 
 def _runtime(row: Mapping[str, Any], *, failed: bool) -> tuple[float | None, list[str]]:
@@ -183,6 +166,5 @@ def _runtime(row: Mapping[str, Any], *, failed: bool) -> tuple[float | None, lis
         return minutes * 60.0, ["runtime is the job step's duration, start of the profiler included, in whole seconds"]
     if failed:
         return None, []
-    raise UnusableRowError(
-        f"found neither {_REALTIME!r} nor 'duration' above 0, expected the runtime. Collect it again."
-    )
+    problem = f"found neither {_REALTIME!r} nor 'duration' above 0, expected the runtime"
+    raise UnusableRowError(f"{problem}. Collect it again.")

@@ -97,7 +97,7 @@ def to_run(measurements: Sequence[Measurement], **columns: Any) -> Run:
     for measurement in reversed(measurements):
         facts |= _known(measurement.facts) | _known({"runtime_s": measurement.runtime_s})
     facts |= _known(columns)
-    facts.setdefault("source_tool", " + ".join(_label(measurement) for measurement in measurements))
+    facts.setdefault("source_tool", " + ".join(f"{each.tool} {each.version or ''}".rstrip() for each in measurements))
     facts.setdefault("status", OK)
     provenance = {
         "measured_by": dict(of_all.measured_by),
@@ -115,16 +115,6 @@ def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _label(measurement: Measurement) -> str:
-    return f"{measurement.tool} {measurement.version}" if measurement.version else measurement.tool
-
-
 def _provenance(measurement: Measurement) -> dict[str, Any]:
-    facts = {
-        "tool": measurement.tool,
-        "version": measurement.version,
-        "command": list(measurement.command) or None,
-        "slowdown": measurement.slowdown,
-        "notes": list(measurement.notes) or None,
-    }
-    return _known(facts)
+    facts = {"tool": measurement.tool, "version": measurement.version, "command": list(measurement.command) or None}
+    return _known(facts | {"slowdown": measurement.slowdown, "notes": list(measurement.notes) or None})

@@ -72,9 +72,8 @@ def rows(path: Path) -> Iterator[NumberedRow]:
         yield from jsonl.objects(path) if path.suffix in JSON_LINES else _csv(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise unusable(
-            path, f"cannot be read ({reason}), expected a table as CSV or JSONL in UTF-8. Check the file."
-        ) from error
+        problem = f"cannot be read ({reason}), expected a table as CSV or JSONL in UTF-8. Check the file."
+        raise unusable(path, problem) from error
 
 
 def header(path: Path) -> list[str]:
