@@ -26,12 +26,11 @@ from typing import Any, Literal, NoReturn
 from crossperf.catalog import canonical
 from crossperf.errors import MissingDependencyError
 from crossperf.importers.files import start_of, unusable
-from crossperf.importers.measurement import Measurement
+from crossperf.importers.measurement import SECONDS, Measurement
 from crossperf.runs.rules import as_number
 
 Regions = Literal["whole", "leaf"]
 
-_UNITS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
 _STEPS = ("sum", "min", "max", "avg", "any", "inclusive", "count", "scale", "ratio")
 #: Names that Caliper's recipes show instead of the steps: outermost step, inclusive or not.
 _ALIASES = {
@@ -241,9 +240,9 @@ def _metric(name: str, alias: str | None = None) -> _Metric:
     inclusive = "inclusive" in steps
     # Two aggregations, the inner one over a process and the outer one over ranks.
     across = steps[0] if len([step for step in steps if step != "inclusive"]) > 1 else ""
-    timed = re.fullmatch(rf"time|time(\.inclusive)?\.duration(\.(?P<unit>{'|'.join(_UNITS)}))?", base)
+    timed = re.fullmatch(rf"time|time(\.inclusive)?\.duration(\.(?P<unit>{'|'.join(SECONDS)}))?", base)
     if timed:
-        return _Metric(name, "time", across, inclusive or "inclusive" in base, _UNITS.get(timed["unit"]))
+        return _Metric(name, "time", across, inclusive or "inclusive" in base, SECONDS.get(timed["unit"]))
     return _Metric(name, canonical(base), across, inclusive)
 
 
@@ -278,7 +277,7 @@ class _CaliperMetrics:
         return min(usable, key=lambda metric: (order.index(metric.across), not metric.inclusive), default=None)
 
     def _unit(self, time: _Metric) -> float:
-        named = time.unit_s or _UNITS.get(self.profile.units.get(time.name) or "")
+        named = time.unit_s or SECONDS.get(self.profile.units.get(time.name) or "")
         if named is not None:
             return named
         values = [numbers[time.name] for _, _, numbers in self.profile.records if time.name in numbers]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from crossperf.catalog import FORMULAS, canonical, derive
 from crossperf.records import COLUMNS, OK, Run
+
+#: Units of time as profilers name them.
+SECONDS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,17 @@ class Measurement:
     slowdown: float | None = None
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def added_up(values: Iterable[float | None]) -> float | None:
+    """Return the sum of values, ``None`` where one of them is not known, or where there are none.
+
+    >>> added_up([1.0, 2.0]), added_up([1.0, None]), added_up([])
+    (3.0, None, None)
+    """
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return math.fsum(known) if known and len(known) == len(listed) else None
 
 
 @dataclass(frozen=True)

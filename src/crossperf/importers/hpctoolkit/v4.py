@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from crossperf.importers.files import unusable
-from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+from crossperf.importers.files import start_of, unusable
+from crossperf.importers.hpctoolkit.totals import Thread, summed, to_measurement
 from crossperf.importers.measurement import Measurement
 
 #: Needed files with the four letters of their header and their footer.
@@ -32,14 +32,7 @@ _AGAIN = "Copy the database again, or make it anew with hpcprof."
 
 def reads(folder: Path) -> bool:
     """Tell whether a folder holds a file of a version 4 database, or of a later one."""
-    return any(_starts(folder / name) for name in FILES)
-
-
-def _starts(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    return any(start_of(folder / name, len(_MAGIC)) == _MAGIC for name in FILES)
 
 
 def read(folder: Path) -> Measurement:
@@ -47,29 +40,18 @@ def read(folder: Path) -> Measurement:
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         present = [name for name in FILES if name not in missing]
-        raise unusable(
-            folder,
-            f"found {' and '.join(present)} without {' and '.join(missing)}, expected all files of an "
-            f"HPCToolkit 4 database. {_AGAIN}",
-        )
+        problem = f"found {' and '.join(present)} without {' and '.join(missing)}"
+        raise unusable(folder, f"{problem}, expected all files of an HPCToolkit 4 database. {_AGAIN}")
     with _File(folder / "meta.db") as meta, _File(folder / "profile.db") as profile, _File(folder / "cct.db") as tree:
         names = _MetaMetrics(meta)
         threads = list(_threads(profile, names))
         trace_s, trace_notes = _trace(folder / "trace.db")
         sums, longest = summed(threads)
         _check_sums(profile, names, sums)
-        return to_measurement(
-            Totals(
-                app=names.title or None,
-                version=f"{_MAJOR}.{profile.minor} database",
-                metrics=list(names.by_thread.values()),
-                sums=sums,
-                longest=longest,
-                threads=threads,
-                trace_s=trace_s,
-                notes=[*meta.notes, *profile.notes, *tree.notes, *names.notes, *trace_notes],
-            )
-        )
+        version = f"{_MAJOR}.{profile.minor} database"
+        notes = [*meta.notes, *profile.notes, *tree.notes, *names.notes, *trace_notes]
+        metrics = names.by_thread.values()
+        return to_measurement(names.title or None, version, metrics, sums, longest, threads, notes, trace_s)
 
 
 class _File:
@@ -98,12 +80,9 @@ class _File:
         if magic != _MAGIC:
             self.fail("a file that does not start with HPCTOOLKIT")
         if major != _MAJOR:
-            raise unusable(
-                self.path,
-                f"found version {major}.{minor} of the format, expected {_MAJOR}.{_MINOR}. "
-                "crossperf does not know that version; make the database with an HPCToolkit of 2023 to 2025.",
-                version=f"{major}.{minor}",
-            )
+            problem = f"found version {major}.{minor} of the format, expected {_MAJOR}.{_MINOR}"
+            advice = "crossperf does not know that version; make the database with an HPCToolkit of 2023 to 2025."
+            raise unusable(self.path, f"{problem}. {advice}", version=f"{major}.{minor}")
         if letters != kind:
             self.fail(f"a file of kind {letters.decode('ascii', 'replace')!r}, not {kind.decode()!r}")
         if minor != _MINOR:
@@ -165,11 +144,8 @@ class _MetaMetrics:
     def _add(self, meta: _File, metric: tuple[Any, ...], scope_size: int, summary_size: int) -> None:
         pointer, scopes, summaries, scope_count, summary_count = metric
         name = meta.text(pointer)
-        whole = [
-            number
-            for _, (scope, number) in meta.array("QH", scopes, scope_count, scope_size)
-            if self._is_execution(meta, scope)
-        ]
+        of_scopes = meta.array("QH", scopes, scope_count, scope_size)
+        whole = [number for _, (scope, number) in of_scopes if self._is_execution(meta, scope)]
         if not whole:
             self.notes.append(f"{name} is left out: the database has no total of it")
             return
