@@ -69,9 +69,7 @@ class CuptiBackend:
         events, notes = total(processes)
         version = " + ".join(sorted({str(process["cupti"]) for process in processes})) or None
         line = ("env", *(f"{name}={value}" for name, value in env.items()), *command)
-        return Measurement(
-            self.name, events, version=version, command=line, runtime_s=execution.wall_s, notes=tuple(notes)
-        )
+        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes))
 
     def _compile(self, folder: Path) -> Path:
         if self._places is None or self._compiler is None:

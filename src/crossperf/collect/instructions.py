@@ -171,9 +171,8 @@ def decoder(machine: str) -> Decoder:
     try:
         import capstone
     except ImportError as error:
-        raise MissingDependencyError(
-            "sorting instructions needs capstone: pip install 'crossperf[valgrind]'", package="capstone"
-        ) from error
+        needed = "sorting instructions needs capstone: pip install 'crossperf[valgrind]'"
+        raise MissingDependencyError(needed, package="capstone") from error
     if machine == "aarch64":
         arm64 = getattr(capstone, "CS_ARCH_AARCH64", None) or capstone.CS_ARCH_ARM64
         return Decoder(capstone.Cs(arm64, capstone.CS_MODE_ARM), kind_on_arm64, bytes)

@@ -82,20 +82,18 @@ class NcuBackend:
             raise CollectError(f"ncu could not count: {problem}")
         sums = total(rows, wanted=asked)
         notes = [*sums.notes, *([f"ncu: {problem}"] if problem else [])]
-        lacking = [name for name in wanted if name not in asked and name not in _may_lack()]
+        # Without these nothing is missing, on GPUs that have no such thing.
+        optional = {name for formula in FORMULAS if formula.tool == self.name for name in formula.optional} | {
+            *_DRAM[2:]
+        }
+        lacking = [name for name in wanted if name not in asked and name not in optional]
         if lacking:
             notes.append(f"this GPU has no {some_of(lacking)}")
         if self.launch_limit and len(rows) >= self.launch_limit:
             notes.append(f"sums of the first {self.launch_limit:,} launches alone, as was asked for")
-        return Measurement(
-            self.name,
-            dict(sums.events) | dict.fromkeys(lacking),
-            version=self.version,
-            command=line,
-            runtime_s=execution.wall_s,
-            notes=tuple(notes),
-            facts={name: value for name, value in sums.facts.items() if name in ("gpu", "kernels")},
-        )
+        events = dict(sums.events) | dict.fromkeys(lacking)
+        facts = {name: value for name, value in sums.facts.items() if name in ("gpu", "kernels")}
+        return Measurement(self.name, events, self.version, line, execution.wall_s, notes=tuple(notes), facts=facts)
 
     @property
     def version(self) -> str | None:
@@ -117,12 +115,6 @@ class NcuBackend:
         options += ["--cache-control", self.cache_control, "--print-units", "base", "--csv", "--page", "raw"]
         limit = ["--launch-count", str(self.launch_limit)] if self.launch_limit else []
         return [self._ncu or self.name, *options, *limit, "--metrics", ",".join(self.asked()), "--log-file", str(log)]
-
-
-def _may_lack() -> frozenset[str]:
-    """Return the metrics without which nothing is missing, on GPUs that have no such thing."""
-    optional = {name for formula in FORMULAS if formula.tool == "ncu" for name in formula.optional}
-    return frozenset(optional | {name for name in _MORE if name.startswith("dram__bytes_op_")})
 
 
 def wanted_metrics() -> list[str]:

@@ -74,14 +74,9 @@ class PapiBackend:
         executed = [_execute(library, together, command, runner, self.kernel) for together in groups]
         events: dict[str, float | None] = dict.fromkeys(refused)
         events |= {name: count for _, counts in executed for name, count in counts.items()}
-        return Measurement(
-            tool=self.name,
-            events={canonical(name): value for name, value in events.items()},
-            version=library.version,
-            command=(*_STOPPED, *command),
-            runtime_s=executed[0][0].wall_s,
-            notes=tuple(_notes(groups, refused, self.kernel)),
-        )
+        named = {canonical(name): value for name, value in events.items()}
+        notes, runtime_s = tuple(_notes(groups, refused, self.kernel)), executed[0][0].wall_s
+        return Measurement(self.name, named, library.version, (*_STOPPED, *command), runtime_s, notes=notes)
 
 
 def catalog_events() -> tuple[str, ...]:

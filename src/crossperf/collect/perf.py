@@ -73,14 +73,8 @@ class PerfBackend:
         notes += more_notes + [note for row in rows for note in remarks(row)]
         if len(groups) > 1:
             notes.append(f"{len(groups)} executions, so that no two events share a counter of the processor")
-        return Measurement(
-            self.name,
-            events,
-            version=version_of(self._perf or self.name),
-            command=executed[0][1],
-            runtime_s=wall_s[len(wall_s) // 2],
-            notes=tuple(notes),
-        )
+        version, line, median_s = version_of(self._perf or self.name), executed[0][1], wall_s[len(wall_s) // 2]
+        return Measurement(self.name, events, version, line, median_s, notes=tuple(notes))
 
     def _groups(self, hardware: Sequence[str]) -> list[list[str]]:
         size = len(hardware) if self.multiplex else _GROUP_SIZE

@@ -53,22 +53,14 @@ class RocprofBackend:
             execution = runner.count(line, Path(tool).name)
             files = [file for file in Path(folder).rglob("*.csv") if reads(file)]
             sums = read(Path(folder) if len(files) > 1 else files[0])[0] if files else total([], asked)
-        notes = list(sums.notes)
         optional = {name for formula in FORMULAS if formula.tool == self.name for name in formula.optional}
         lacking = [name for name in wanted if name not in asked and name not in optional]
-        if lacking:
-            notes.append(f"this GPU has no {some_of(lacking)}")
-        if not files:
-            notes.append(f"{Path(tool).name} wrote no counters")
-        return Measurement(
-            self.name,
-            dict.fromkeys([*asked, *lacking]) | dict(sums.events),
-            version=version_of(tool, r"\d+\.\d+(\.\d+)?"),
-            command=line,
-            runtime_s=execution.wall_s,
-            notes=tuple(notes),
-            facts={"kernels": sums.facts["kernels"]},
-        )
+        notes = [*sums.notes, *([f"this GPU has no {some_of(lacking)}"] if lacking else [])]
+        notes += [] if files else [f"{Path(tool).name} wrote no counters"]
+        events = dict.fromkeys([*asked, *lacking]) | dict(sums.events)
+        version = version_of(tool, r"\d+\.\d+(\.\d+)?")
+        facts = {"kernels": sums.facts["kernels"]}
+        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes), facts=facts)
 
 
 def wanted_counters() -> list[str]:

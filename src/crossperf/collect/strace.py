@@ -42,9 +42,7 @@ class StraceBackend:
             execution = runner.count(line, self.name)
             with log.open(encoding="utf-8", errors="replace") as lines:
                 events = events_of(lines)
-        return Measurement(
-            self.name, events, version=version_of(self._strace or self.name), command=line, runtime_s=execution.wall_s
-        )
+        return Measurement(self.name, events, version_of(self._strace or self.name), line, execution.wall_s)
 
     def _prefix(self, log: Path) -> list[str]:
         options = ["-f", "-qq", "--seccomp-bpf", "-e", f"trace={_CALLS}", "-e", "signal=none"]

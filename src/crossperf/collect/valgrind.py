@@ -61,15 +61,9 @@ class ValgrindBackend:
             if execution.status != OK:
                 raise _failed(execution, folder)
             events, notes = events_of(folder)
-        return Measurement(
-            self.name,
-            events,
-            version=version_of(self._valgrind or self.name),
-            command=line,
-            runtime_s=execution.wall_s,
-            notes=(*self._notes, *notes),
-            facts={"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}},
-        )
+        version, notes = version_of(self._valgrind or self.name), [*self._notes, *notes]
+        facts = {"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}}
+        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes), facts=facts)
 
     def prefix(self, folder: Path) -> list[str]:
         """Return the command line to put in front of a command; reports and logs go into a folder."""

@@ -115,11 +115,9 @@ def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
     profile = _read_cali(path) if records else _read_json(path)
     paths = list(dict.fromkeys(names for names, _, _ in profile.records if names))
     if not paths:
-        raise unusable(
-            path,
-            "found a Caliper profile with no regions, expected at least one. Mark regions in the program "
-            "(CALI_MARK_BEGIN), or have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi').",
-        )
+        recording = "have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi')"
+        advice = f"Mark regions in the program (CALI_MARK_BEGIN), or {recording}."
+        raise unusable(path, f"found a Caliper profile with no regions, expected at least one. {advice}")
     metrics = _CaliperMetrics(profile)
     if metrics.time is None and not metrics.events:
         _fail(path, "regions with neither times nor PAPI counts")

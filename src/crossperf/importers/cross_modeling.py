@@ -153,7 +153,9 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
     }
     known = {name: value for name, value in facts.items() if not is_missing(value)}
     known |= dict(more)
-    return Measurement("cross-modeling", events, counters, runtime_s=runtime_s, notes=tuple(notes), facts=known)
+    return Measurement(
+        "cross-modeling", events, counters=counters, runtime_s=runtime_s, notes=tuple(notes), facts=known
+    )
 
 
 def _runtime(row: Mapping[str, Any], *, failed: bool) -> tuple[float | None, list[str]]:

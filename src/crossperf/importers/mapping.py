@@ -180,7 +180,7 @@ def _measurement(table_map: TableMap, row: Mapping[str, Any], number: int) -> Me
         notes.append(f"{name} was {counters[name]:g}, which no count can be; it is kept as not measured")
         counters[name] = None
     facts["imported_row"] = number
-    return Measurement(table_map.tool, events, counters, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
+    return Measurement(table_map.tool, events, counters=counters, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
 
 
 def _columns(table_map: TableMap, row: Mapping[str, Any]) -> tuple[dict[str, Any], float | None, list[str]]:

@@ -26,27 +26,27 @@ class Measurement:
         ``perf``, ``papi``, ``valgrind``, ...: the name under which events and version are kept.
     events
         Counts under the tool's own names; ``None`` was asked for and not counted.
-    counters
-        Counters that the source holds under crossperf's names already; they need no formula.
     command
         The tool's whole command line.
-    slowdown
-        Wall time under the tool over wall time without it.
     notes
         What a reader of the numbers must know: what is missing and why, what was scaled.
     facts
         What else is known from the tool or file: columns of a run (``app``, ``ranks``, ``host``, ...) or metadata.
+    counters
+        Counters that the source holds under crossperf's names already; they need no formula.
+    slowdown
+        Wall time under the tool over wall time without it.
     """
 
     tool: str
     events: Mapping[str, float | None] = field(default_factory=dict)
-    counters: Mapping[str, float | None] = field(default_factory=dict)
     version: str | None = None
     command: tuple[str, ...] = ()
     runtime_s: float | None = None
-    slowdown: float | None = None
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    counters: Mapping[str, float | None] = field(default_factory=dict)
+    slowdown: float | None = None
 
 
 def added_up(values: Iterable[float | None]) -> float | None:

@@ -193,7 +193,7 @@ def _measurement(ranks: Sequence[_Rank]) -> Measurement:
     nanoseconds = _longest(ranks, "real_time_nsec")
     runtime_s = None if nanoseconds is None else nanoseconds / 1e9
     notes += _doubts(ranks)
-    return Measurement("papi", events, {}, ranks[0].version, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
+    return Measurement("papi", events, ranks[0].version, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
 
 
 def _doubts(ranks: Sequence[_Rank]) -> list[str]:

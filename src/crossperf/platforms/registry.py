@@ -125,9 +125,8 @@ def find(platforms: Sequence[Platform], name: str) -> Platform:
     by_name = {platform.name: platform for platform in platforms}
     if name in by_name:
         return by_name[name]
-    known = (
-        f"Known are: {some_of(by_name)}." if by_name else "None is known yet; add one: crossperf platforms add NAME."
-    )
+    advice = "None is known yet; add one: crossperf platforms add NAME."
+    known = f"Known are: {some_of(by_name)}." if by_name else advice
     raise PlatformError(f"no platform {name!r} is known{did_you_mean(name, by_name)}. {known}", name=name)
 
 

@@ -83,7 +83,7 @@ def to_measurement(
     hosts = sorted({thread.host for thread in threads if thread.host})
     facts = {"app": app, "ranks": ranks, "threads": threads_in_rank, "host_ids": hosts or None}
     notes = (_SAMPLED, why, *notes)
-    return Measurement("hpctoolkit", events, counters, version, runtime_s=runtime_s, notes=notes, facts=facts)
+    return Measurement("hpctoolkit", events, version, (), runtime_s, notes, facts, counters)
 
 
 def _runtime(longest: Mapping[str, float], trace_s: float | None) -> tuple[float | None, str]:
