@@ -54,7 +54,8 @@ class Formula:
 
     def value(self, events: Events) -> float:
         """Return the counter, or raise `UndefinedError` with the reason."""
-        lacking = [name for name in self.events if events.get(name) is None and not self._may_lack(name, events)]
+        needed = [name for name in self.events if name in events or name not in self.optional]
+        lacking = [name for name in needed if events.get(name) is None]
         if lacking or not any(name in events for name in self.events):
             names = lacking or self.events
             raise UndefinedError(f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not counted")
@@ -68,9 +69,6 @@ class Formula:
         if value < 0:
             raise UndefinedError(f"{self.text} is negative")
         return value
-
-    def _may_lack(self, name: str, events: Events) -> bool:
-        return name in self.optional and name not in events
 
 
 class _Sum:

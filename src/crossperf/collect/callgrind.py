@@ -37,7 +37,8 @@ def read(path: Path) -> CallgrindProfile:
     summary, line_end, body = body.partition(b"\n")
     # The summary misses what was collected between marks of the program; the totals at the end have all.
     body, _, totals = body.rpartition(b"\ntotals:") if b"\ntotals:" in body else (body, b"", b"")
-    counts = _numbers(totals or summary)
+    words = (totals or summary).split()
+    counts = [int(word) for word in words] if all(map(bytes.isdigit, words)) else []
     if not line_end or len(counts) < 1 or len(counts) > len(events):
         raise _damaged(path, "no totals", "a line 'summary:' with one count for each event")
     profile.totals = dict(zip(events, [*counts, *[0] * (len(events) - len(counts))], strict=True))
@@ -72,13 +73,6 @@ def _head(path: Path, head: bytes) -> CallgrindProfile:
 def _damaged(path: Path, problem: str, expected: str) -> ProfileFileError:
     advice = "The process may have been killed while it was written; count again."
     return ProfileFileError(f"{path}: found {problem}, expected {expected}. {advice}", path=path)
-
-
-def _numbers(text: bytes) -> list[int]:
-    try:
-        return [int(word) for word in text.split()]
-    except ValueError:
-        return []
 
 
 def _executions(body: bytes) -> dict[str, dict[int, int]]:

@@ -16,7 +16,7 @@ _DOM_ALL = 0xF
 _OPTION_BYTES = 4096
 
 #: Releases whose functions and options are those used here.
-_RELEASES = [(major, minor) for major in (7, 6, 5) for minor in range(9, -1, -1)]
+_MAJORS = (7, 6, 5)
 _FILES = ("libpapi.so", "libpapi.so.7.2", "libpapi.so.7.1", "libpapi.so.7.0", "libpapi.so.6.0", "libpapi.so.5.7")
 
 
@@ -39,15 +39,17 @@ class Library:
         try:
             self._c = ctypes.CDLL(file)
             self._c.PAPI_strerror.restype = ctypes.c_char_p
-            release = _handshake(self._c)
+            # It wants to hear its own release to begin with, so one is tried after the other.
+            releases = (major << 24 | minor << 16 for major in _MAJORS for minor in range(9, -1, -1))
+            release = next((packed for packed in releases if self._c.PAPI_library_init(packed) == packed), None)
         except (OSError, AttributeError) as error:
             raise LibraryMissingError(f"{file} cannot be used ({error})") from error
         if release is None:
-            tried = ", ".join(sorted({str(major) for major, _ in _RELEASES}))
+            tried = ", ".join(map(str, sorted(_MAJORS)))
             raise LibraryMissingError(f"{file} is of none of the major versions {tried} that crossperf knows")
         packed = self._c.PAPI_get_opt(_LIB_VERSION, None)
-        parts = [packed >> shift & 0xFF for shift in (24, 16, 8, 0)] if packed > 0 else release
-        self.version = ".".join(map(str, parts))
+        shifts = (24, 16, 8, 0) if packed > 0 else (24, 16)
+        self.version = ".".join(str((packed if packed > 0 else release) >> shift & 0xFF) for shift in shifts)
 
     def call(self, function: str, *arguments: object) -> int:
         """Return what a function returns, or raise if it is one of PAPI's error codes."""
@@ -55,15 +57,6 @@ class Library:
         if code < 0:
             raise PapiCallError(function, (self._c.PAPI_strerror(code) or b"unknown error").decode(errors="replace"))
         return code
-
-
-def _handshake(c: ctypes.CDLL) -> tuple[int, int] | None:
-    """Initialise the library; it wants to hear its own release, so ask for one after the other."""
-    for major, minor in _RELEASES:
-        packed = major << 24 | minor << 16
-        if c.PAPI_library_init(packed) == packed:
-            return major, minor
-    return None
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from crossperf.errors import CollectError
 from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
 
+_FORMULAS = [formula for formula in FORMULAS if formula.tool == "papi"]
 #: The strictest setting of the kernel under which a user may count their own processes.
 _PARANOID = 2
 # The command starts as a shell that stops itself; once its counters are set it goes on as the command.
@@ -81,7 +83,7 @@ class PapiBackend:
 
 def catalog_events() -> tuple[str, ...]:
     """Return every event that the catalog's formulas for PAPI read under PAPI's own names."""
-    names = dict.fromkeys(name for formula in _formulas() for name in formula.events)
+    names = dict.fromkeys(name for formula in _FORMULAS for name in formula.events)
     return tuple(name for name in names if _is_papis(name))
 
 
@@ -90,10 +92,10 @@ def choose(refused: Container[str]) -> tuple[list[str], list[str]]:
 
     Of a counter with several formulas, the first whose events can all be counted is taken.
     """
-    by_counter: dict[str, list[Formula]] = {}
-    for formula in _formulas():
+    by_counter: dict[str, list[Formula]] = defaultdict(list)
+    for formula in _FORMULAS:
         if all(_is_papis(name) for name in formula.events):
-            by_counter.setdefault(formula.counter, []).append(formula)
+            by_counter[formula.counter].append(formula)
     chosen: dict[str, None] = {}
     missed: dict[str, None] = {}
     for formulas in by_counter.values():
@@ -102,10 +104,6 @@ def choose(refused: Container[str]) -> tuple[list[str], list[str]]:
         chosen |= dict.fromkeys(name for name in taken.events if usable and name not in refused)
         missed |= dict.fromkeys(name for name in taken.events if not usable and name in refused)
     return list(chosen), [name for name in missed if name not in chosen]
-
-
-def _formulas() -> list[Formula]:
-    return [formula for formula in FORMULAS if formula.tool == "papi"]
 
 
 def _is_papis(name: str) -> bool:
@@ -160,9 +158,9 @@ def _execute(
 
 
 def _notes(groups: Sequence[Sequence[str]], refused: Mapping[str, str], kernel: bool) -> list[str]:
-    names_by_reason: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = defaultdict(list)
     for name, why in refused.items():
-        names_by_reason.setdefault(why, []).append(name)
+        names_by_reason[why].append(name)
     notes = [f"not counted, PAPI says {why!r}: {', '.join(names)}" for why, names in names_by_reason.items()]
     if not kernel:
         notes.append("user mode alone")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import canonical
-from crossperf.errors import ProfileFileError, some_of
+from crossperf.errors import some_of
 from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 
@@ -113,12 +113,14 @@ def _read_rank(file: Path) -> _Rank:
 
 def _json(file: Path) -> dict[str, Any]:
     text = text_of(file, "what PAPI's high-level API writes")
+    advice = "PAPI writes it when the program ends: run the program to its end again."
     try:
         document = _parsed(text)
     except (ValueError, RecursionError) as error:
-        raise _broken(file, str(error) or "nested too deeply") from error
+        raise unusable(file, f"is not whole JSON ({str(error) or 'nested too deeply'}). {advice}") from error
     if not isinstance(document, dict):
-        raise _broken(file, f"found a {type(document).__name__}, expected an object")
+        why = f"found a {type(document).__name__}, expected an object"
+        raise unusable(file, f"is not whole JSON ({why}). {advice}")
     return document
 
 
@@ -128,11 +130,6 @@ def _parsed(text: str) -> Any:
     except ValueError:
         # PAPI leaves a comma behind where the last of its threads marked no region.
         return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
-
-
-def _broken(file: Path, why: str) -> ProfileFileError:
-    advice = "PAPI writes it when the program ends: run the program to its end again."
-    return unusable(file, f"is not whole JSON ({why}). {advice}")
 
 
 def _nested_regions(threads: Mapping[str, Any]) -> Iterator[_Region]:
