@@ -25,26 +25,13 @@ from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import canonical
 from crossperf.errors import MissingDependencyError
-from crossperf.importers.files import start_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, unusable
 from crossperf.importers.measurement import SECONDS, Measurement
 from crossperf.runs.rules import as_number
 
 Regions = Literal["whole", "leaf"]
 
 _STEPS = ("sum", "min", "max", "avg", "any", "inclusive", "count", "scale", "ratio")
-#: Names that Caliper's recipes show instead of the steps: outermost step, inclusive or not.
-_ALIASES = {
-    "time (inc)": ("", True),
-    "inclusive time": ("", True),
-    "time (i)": ("", True),
-    "time (exc)": ("", False),
-    "time (e)": ("", False),
-    "exclusive time": ("", False),
-    "max time/rank": ("max", True),
-    "avg time/rank": ("avg", True),
-    "min time/rank": ("min", True),
-    "total time": ("sum", True),
-}
 _RANK = ("mpi.rank", "rank")
 _NESTED = ("path", "region", "function", "annotation", "loop")
 #: Left out of the metadata: long, or about a person.
@@ -230,8 +217,8 @@ def _metric(name: str, alias: str | None = None) -> _Metric:
     'PAPI_TOT_INS'
     """
     *steps, base = name.split("#")
-    if not steps and (alias or name).lower() in _ALIASES:
-        across, inclusive = _ALIASES[(alias or name).lower()]
+    if not steps and (alias or name).lower() in SPELLINGS["caliper"]:
+        across, inclusive = SPELLINGS["caliper"][(alias or name).lower()]
         return _Metric(name, "time", across, inclusive)
     if any(step not in _STEPS for step in steps):
         return _Metric(name, base)

@@ -20,7 +20,7 @@ from typing import Any
 from crossperf.catalog import canonical
 from crossperf.errors import some_of
 from crossperf.importers import tabular
-from crossperf.importers.files import start_of, text_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.tabular import ProfileReading, UnusableRowError
 from crossperf.runs.rules import as_number, is_missing
@@ -29,28 +29,7 @@ RESULTS = "results.json"
 _NEEDED = ("machine", "app", "args", "ranks")
 _DESCRIPTION = ("exec", "events", "path", "modules", "spack_env", "exec_path")
 _REALTIME = "REALTIME (sec)"
-_COUNTERS = {"IO Bytes Read": "io_bytes_read", "IO Bytes Written": "io_bytes_written"}
-#: What ``combine-datasets.py`` keeps under Intel's names on machines that count something else.
-_HIDDEN = {
-    "lassen": {
-        "FP_ARITH:SCALAR_DOUBLE": "PAPI_FP_INS",
-        "ARITH": "PAPI_INT_INS",
-        "PAPI_MEM_WCY": "stalled-cycles-frontend-and-backend",
-    },
-    "corona": {
-        "PAPI_LD_INS": "LS_DISPATCH:LD_DISPATCH",
-        "PAPI_SR_INS": "LS_DISPATCH:STORE_DISPATCH",
-        "PAPI_L1_LDM": "L1-data-and-code-load-misses",
-        "PAPI_MEM_WCY": "stalled-cycles-frontend-and-backend",
-    },
-}
-_CLASSES = {"quartz": "cpu", "ruby": "cpu", "lassen": "gpu", "corona": "gpu"}
-#: What a dead job's standard error says, and the status of such a run.
-_DEATHS = (
-    ("DUE TO TIME LIMIT", "timed out"),
-    ("Segmentation fault", "segmentation fault"),
-    ("Diagnostics::FatalException", "HPCToolkit made no database"),
-)
+_NAMES = SPELLINGS["cross-modeling"]
 
 
 def reads(path: Path) -> bool:
@@ -104,13 +83,13 @@ def _result(path: Path) -> Measurement:
 
 def _death(path: Path) -> str | None:
     with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
-        return next((status for line in lines for words, status in _DEATHS if words in line), None)
+        return next((status for line in lines for words, status in _NAMES["deaths"].items() if words in line), None)
     return None
 
 
 def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement:
     machine = str(row["machine"])
-    hidden = _HIDDEN.get(machine, {})
+    hidden = _NAMES["hidden"].get(machine, {})
     events: dict[str, float | None] = {}
     counters: dict[str, float | None] = {}
     problems, filled, renamed = [], [], []
@@ -127,8 +106,8 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
         if number == -1:
             filled.append(column.strip())
             number = None
-        target, key = (counters, _COUNTERS[name]) if name in _COUNTERS else (events, name)
-        target[key] = number
+        counter = _NAMES["counters"].get(name)
+        (events if counter is None else counters)[counter or name] = number
     runtime_s, notes = _runtime(row, failed="status" in more)
     ranks = as_number(row.get("ranks"))
     if problems:
@@ -145,7 +124,7 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
         "app": row["app"],
         "input": " ".join(filter(None, [str(row["args"]).strip(), f"ranks={ranks:g}" if ranks else ""])),
         "platform": machine,
-        "platform_class": _CLASSES.get(machine),
+        "platform_class": _NAMES["classes"].get(machine),
         "ranks": int(ranks) if ranks is not None and ranks.is_integer() and ranks > 0 else None,
         "executable": row.get("exec_path") or row.get("exec"),
         "modules": row.get("modules"),

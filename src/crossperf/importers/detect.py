@@ -36,17 +36,10 @@ class Importer:
 
 
 def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> dict[str, Importer]:
-    """Return the importer of each format by name.
+    """Return the importer of each format by name; see `import_runs` for `regions` and `mapping`.
 
     >>> list(importers())
     ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'rocprof', 'cross-modeling', 'table']
-
-    Parameters
-    ----------
-    regions
-        For Caliper: ``leaf`` makes a run of each innermost region.
-    mapping
-        For a table: what its columns are.
     """
 
     def used_whole(name: str, reads: Callable[[Path], bool], read: Callable[[Path], list[Measurement]]) -> Importer:

@@ -100,13 +100,7 @@ def counted(measurements: Sequence[Measurement]) -> Counted:
 
 
 def to_run(measurements: Sequence[Measurement], **columns: Any) -> Run:
-    """Return the run that measurements of one execution make.
-
-    Parameters
-    ----------
-    columns
-        Columns of the run; they stand above those in the facts of the measurements.
-    """
+    """Return the run that measurements of one execution make; `columns` stand above those in their facts."""
     of_all = counted(measurements)
     facts: dict[str, Any] = {}
     for measurement in reversed(measurements):

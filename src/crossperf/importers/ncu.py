@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.errors import MissingDependencyError, ProfileFileError, some_of
-from crossperf.importers.files import start_of, text_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement, added_up
 
 BLOCKS, THREADS, REGISTERS = "launch__grid_size", "launch__thread_count", "launch__registers_per_thread"
@@ -25,15 +25,6 @@ BLOCK_SIZE, TIME = "launch__block_size", "gpu__time_duration.sum"
 _STREAM, _CONTEXT, _GPU = "launch__stream_id", "launch__context_id", "device__attribute_display_name"
 #: Metrics without ``.sum`` in their name that add up over launches.
 _SUMS = (BLOCKS, THREADS, "inst_executed", "thread_inst_executed", "thread_inst_executed_true")
-#: What the page of details calls metrics whose own name it hides.
-_LABELS = {
-    "Duration": TIME,
-    "Grid Size": BLOCKS,
-    "Block Size": BLOCK_SIZE,
-    "Threads": THREADS,
-    "Registers Per Thread": REGISTERS,
-    "Executed Instructions": "smsp__inst_executed.sum",
-}
 _NO_KERNEL = "launched no kernel"
 _KERNELS_KEPT = 20
 #: This many rows settle how a file spells its numbers; each holds some in the billions.
@@ -75,13 +66,7 @@ def launches(path: Path) -> list[NcuLaunch]:
 
 
 def total(launches: Sequence[NcuLaunch], wanted: Iterable[str] = ()) -> Measurement:
-    """Return the sums over launches; a metric that one launch lacks has no sum.
-
-    Parameters
-    ----------
-    wanted
-        Metrics that were asked for: without a value they are ``None`` rather than absent.
-    """
+    """Return the sums over launches; a metric that one launch lacks, or none of `wanted` has, is ``None``."""
     names = dict.fromkeys([*wanted, *(name for launch in launches for name in launch.metrics)])
     events = {name: added_up(launch.metrics.get(name) for launch in launches) for name in filter(_adds_up, names)}
     unknown = [name for name, value in events.items() if value is None]
@@ -173,7 +158,7 @@ def _long(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str
             raise _cut_short(path, row, f"{len(row)} cells", f"{enough} or more")
         cells = dict(zip(header, row, strict=False))
         _, metrics = by_launch.setdefault(cells["ID"], (cells, {}))
-        name = _LABELS.get(cells["Metric Name"], cells["Metric Name"])
+        name = SPELLINGS["ncu"].get(cells["Metric Name"], cells["Metric Name"])
         if name:
             metrics[name] = numbers.read(cells["Metric Value"], cells.get("Metric Unit", ""))
     for cells, metrics in by_launch.values():

@@ -16,7 +16,7 @@ from typing import Any
 
 from crossperf.catalog import canonical
 from crossperf.errors import some_of
-from crossperf.importers.files import start_of, text_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 
 #: The major version of PAPI up to which the layout of the files was looked at.
@@ -25,13 +25,6 @@ _OUTERMOST = "-1"
 #: What a region holds besides events; its cycles are those of the time-stamp counter, not the processor's own.
 _TIMES = ("cycles", "real_time_nsec")
 _LABELS = ("name", "parent_region_id", "region_count")
-#: Facts of a file's head under the names that a run keeps them by.
-_HEAD = {
-    "cpu_info": "cpu_model",
-    "max_cpu_rate_mhz": "cpu_max_mhz",
-    "min_cpu_rate_mhz": "cpu_min_mhz",
-    "cpu in mhz": "cpu_max_mhz",
-}
 
 
 def reads(path: Path) -> bool:
@@ -179,7 +172,7 @@ def _measurement(ranks: Sequence[_Rank]) -> Measurement:
     for region in (region for rank in ranks for region in rank.regions):
         executed[region.name] += region.count
     head = ranks[0].head
-    facts: dict[str, Any] = {name: _number(head[key]) for key, name in _HEAD.items() if key in head}
+    facts: dict[str, Any] = {name: _number(head[key]) for key, name in SPELLINGS["papi"].items() if key in head}
     facts |= {
         "ranks": len(ranks),
         "threads": max(len({region.thread for region in rank.regions}) for rank in ranks),

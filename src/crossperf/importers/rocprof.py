@@ -20,7 +20,7 @@ from typing import Any
 
 from crossperf.errors import ProfileFileError, some_of
 from crossperf.importers import tabular
-from crossperf.importers.files import unusable
+from crossperf.importers.files import SPELLINGS, unusable
 from crossperf.importers.measurement import Measurement, added_up
 from crossperf.runs.rules import as_number
 
@@ -31,20 +31,6 @@ _COUNTER = re.compile(
     r"|Wavefronts|FetchSize|WriteSize|FETCH_SIZE|WRITE_SIZE"
 )
 _AVERAGED = ("_avr", "_avg", "_max", "_min", "_percent")
-#: The spellings of a column in the three tools, in lower case and without separators.
-_COLUMNS = {
-    "kernel": ("kernelname",),
-    "grid": ("grd", "gridsize"),
-    "group": ("wgr", "workgroupsize"),
-    "gpu": ("gpuid", "agentid"),
-    "queue": ("queueid",),
-    "process": ("pid", "processid"),
-    "launch": ("dispatchid", "index"),
-    "start": ("beginns", "starttimestamp"),
-    "end": ("endns", "endtimestamp"),
-    "counter": ("countername",),
-    "value": ("countervalue",),
-}
 _NO_KERNEL = "launched no kernel"
 _KERNELS_KEPT = 20
 
@@ -89,10 +75,7 @@ def read(path: Path) -> list[Measurement]:
 def total(passes: Sequence[Sequence[RocprofLaunch]], wanted: Iterable[str] = ()) -> Measurement:
     """Return the sums over the launches of each execution; the first that holds a counter gives it.
 
-    Parameters
-    ----------
-    wanted
-        Counters that were asked for: without a value they are ``None`` rather than absent.
+    A counter of `wanted`, which was asked for, is ``None`` rather than absent where it has no value.
     """
     events: dict[str, float | None] = {}
     for launches in passes:
@@ -132,7 +115,7 @@ def _is_header(header: Sequence[str]) -> bool:
 
 def _places(header: Sequence[str]) -> dict[str, int]:
     plain = [re.sub(r"[-_\s]", "", name).lower() for name in header]
-    return {name: plain.index(way) for name, ways in _COLUMNS.items() for way in ways if way in plain}
+    return {name: plain.index(way) for name, ways in SPELLINGS["rocprof"].items() for way in ways if way in plain}
 
 
 def adds_up(name: str) -> bool:

@@ -48,10 +48,7 @@ class UnusableRowError(Exception):
 def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement]) -> ProfileReading:
     """Return one measurement for each sound row, and the other rows with their reasons.
 
-    Parameters
-    ----------
-    measurement_of
-        Makes a measurement of a row's number and columns, or raises `UnusableRowError`.
+    `measurement_of` makes it of a row's number and columns, or raises `UnusableRowError`.
     """
     reading = ProfileReading([], [])
     for number, row in rows(path):

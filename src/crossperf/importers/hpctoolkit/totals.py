@@ -8,15 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crossperf.catalog import canonical
+from crossperf.importers.files import SPELLINGS
 from crossperf.importers.measurement import SECONDS, Measurement
 
-_COUNTERS = {
-    "io bytes read": "io_bytes_read",
-    "io bytes written": "io_bytes_written",
-    # Explicit copies, as "(B)" or "(b)" by release.
-    "gxcopy:h2d (b)": "bytes_host_to_gpu",
-    "gxcopy:d2h (b)": "bytes_gpu_to_host",
-}
 _SAMPLED = "counts are estimates from samples, summed over ranks and threads"
 
 
@@ -64,17 +58,12 @@ def to_measurement(
 ) -> Measurement:
     """Return the measurement of a database; what a reader must know of the numbers is in its notes.
 
-    Parameters
-    ----------
-    metrics
-        Every metric that was measured, also one that stayed 0.
-    sums, longest
-        A metric's sum over all threads, and its greatest value in any.
+    `metrics` are all that were measured, also one that stayed 0; `longest` are the greatest values in any thread.
     """
     counters: dict[str, float | None] = {}
     events: dict[str, float | None] = {}
     for name in metrics:
-        counter = _COUNTERS.get(name.lower())
+        counter = SPELLINGS["hpctoolkit"].get(name.lower())
         (events if counter is None else counters)[counter or canonical(name)] = sums.get(name, 0.0)
     runtime_s, why = _runtime(longest, trace_s)
     ranks, threads_in_rank = _shape(threads)
