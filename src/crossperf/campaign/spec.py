@@ -83,10 +83,10 @@ def read(path: Path) -> Spec:
         problems.append(f"inputs is {inputs!r}, expected a list of files")
         inputs = []
     works = [work for name in inputs for work in _works(path.parent / name, problems)]
-    counts = {name: _counts(name, facts, path.parent, problems) for name, facts in _tables(table, "counts", problems)}
-    modes = {
-        name: _mode(name, facts, path.parent, counts, problems) for name, facts in _tables(table, "platforms", problems)
-    }
+    folder = path.parent
+    counts = {name: _counts(name, facts, folder, problems) for name, facts in _tables(table, "counts", problems)}
+    platforms = _tables(table, "platforms", problems)
+    modes = {name: _mode(name, facts, folder, counts, problems) for name, facts in platforms}
     repeats, spread = table.get("repeats", 5), table.get("spread", 0.05)
     if not isinstance(repeats, int) or repeats < 1:
         problems.append(f"repeats is {repeats!r}, expected a whole number of 1 or more")

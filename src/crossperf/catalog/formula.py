@@ -62,8 +62,7 @@ class Formula:
         negative = [name for name in self.events if (events.get(name) or 0.0) < 0]
         if negative:
             raise UndefinedError(f"{negative[0]} is negative, as events that share a register can turn out")
-        tokens = iter([*self._tokens, ""])
-        value = _Sum(tokens, events).value
+        value = _Sum(self._tokens, events).value
         if not math.isfinite(value):
             raise UndefinedError(f"{self.text} is not finite")
         if value < 0:

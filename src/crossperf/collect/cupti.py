@@ -34,10 +34,7 @@ _ABOUT = ("cupti", "error", "ended", "dropped_records")
 class CuptiBackend:
     """Bytes and time of copies by direction, kernel launches, thread blocks and streams, over all processes.
 
-    Parameters
-    ----------
-    cuda
-        The folder of a CUDA toolkit; ``None`` looks beside nvcc and in the usual places.
+    `cuda` is the folder of a CUDA toolkit; ``None`` looks beside nvcc and in the usual places.
     """
 
     name = "cupti"

@@ -73,14 +73,9 @@ def load() -> Library:
 
 
 class EventSet:
-    """Events that are counted together, of this thread or of a process with all that it will start.
+    """Events that are counted together, of this thread or of a process (`attach_to`) with all that it will start.
 
-    Parameters
-    ----------
-    attach_to
-        A process id; its threads and children that start later are counted too. ``None``: this thread.
-    kernel
-        Count what the kernel does for the process as well.
+    With `kernel`, what the kernel does for the process counts as well.
     """
 
     def __init__(self, library: Library, attach_to: int | None = None, kernel: bool = False) -> None:
@@ -127,14 +122,12 @@ class EventSet:
 
     def close(self) -> None:
         """Give the counters back; a set that still counts is stopped first."""
-        ends = (
-            ("PAPI_stop", (self._set, None)),
-            ("PAPI_cleanup_eventset", (self._set,)),
-            ("PAPI_destroy_eventset", (ctypes.byref(self._set),)),
-        )
-        for function, arguments in ends:
-            with contextlib.suppress(PapiCallError):  # it did not count, or was empty
-                self._library.call(function, *arguments)
+        with contextlib.suppress(PapiCallError):  # it did not count
+            self._library.call("PAPI_stop", self._set, None)
+        with contextlib.suppress(PapiCallError):  # it was empty
+            self._library.call("PAPI_cleanup_eventset", self._set)
+        with contextlib.suppress(PapiCallError):
+            self._library.call("PAPI_destroy_eventset", ctypes.byref(self._set))
         self.events = []
 
 

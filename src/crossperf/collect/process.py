@@ -105,10 +105,7 @@ def resolve(command: Sequence[str]) -> str:
 class Runner:
     """Executes commands one after another, with the caller's signals and standard input.
 
-    Parameters
-    ----------
-    time_limit_s
-        After this many seconds an execution and all that it started are ended.
+    After `time_limit_s` seconds an execution and all that it started are ended.
     """
 
     time_limit_s: float | None = None
@@ -135,7 +132,8 @@ class Runner:
             Called with the child's process id as soon as it runs.
         """
         limit_s = self.time_limit_s
-        _adopt_orphans()
+        with contextlib.suppress(OSError, AttributeError):  # what the child leaves behind becomes ours, to be ended
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         nowhere = subprocess.DEVNULL if quiet else None
         variables = {**os.environ, **env} if env else None
         with self.stdin.open() as (stdin, child_has_stdin), _Signals(self) as signals:
@@ -295,12 +293,6 @@ def _io_of(pid: int) -> dict[str, int] | None:
         return {name: int(value) for name, value in pairs}
     except (OSError, ValueError):
         return None
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of whatever a child leaves behind, so that it can be ended."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _descendants(pid: int) -> list[int]:

@@ -137,14 +137,12 @@ class Profile:
         return "; ".join(f"{tool}: {reason}" for tool, reason in shown.items())
 
     def _why_not(self, tool: str, counter: str) -> str | None:
-        if tool in self.not_counted:
-            return self.not_counted[tool]
-        for measurement in self.measurements:
-            if measurement.tool == tool and all(value is None for value in measurement.events.values()):
-                return measurement.notes[0] if measurement.notes else "counted nothing"
-            if measurement.tool == tool:
-                return (counted([measurement]).missing.get(counter) or "").removeprefix(f"{tool}: ") or None
-        return None
+        own = next((measurement for measurement in self.measurements if measurement.tool == tool), None)
+        if own is None or tool in self.not_counted:
+            return self.not_counted.get(tool)
+        if all(value is None for value in own.events.values()):
+            return own.notes[0] if own.notes else "counted nothing"
+        return counted([own]).missing.get(counter, "").removeprefix(f"{tool}: ") or None
 
     def _run(self, number: int, execution: Execution) -> Run:
         tools = self.measurements if execution.status == OK else ()
@@ -181,12 +179,11 @@ def of_system(execution: Execution, facts: MachineFacts) -> Measurement:
         "os.page_table_bytes": execution.page_table_bytes,
         "os.page_levels": facts.page_levels,
     }
-    io = execution.io or dict.fromkeys(("rchar", "wchar", "read_bytes", "write_bytes"))
-    events |= {f"os.{name}": io[name] for name in ("rchar", "wchar", "read_bytes", "write_bytes")}
+    io = execution.io or {}
+    events |= {f"os.{name}": io.get(name) for name in ("rchar", "wchar", "read_bytes", "write_bytes")}
     notes = () if execution.io else ("bytes read and written are unknown: this kernel keeps no /proc/PID/io",)
-    return Measurement(
-        "os", events, version=f"Linux {python_platform.release()}", runtime_s=execution.wall_s, notes=notes
-    )
+    version = f"Linux {python_platform.release()}"
+    return Measurement("os", events, version, runtime_s=execution.wall_s, notes=notes)
 
 
 def profile(

@@ -49,7 +49,9 @@ class RocprofBackend:
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             groups = Path(folder, "counters.txt")
             groups.write_text("".join(f"pmc: {' '.join(group)}\n" for group in grouped(asked)))
-            line = (*_prefix(tool, groups, Path(folder, "out")), *command)
+            to_folder = ("--output-format", "csv", "-d", f"{folder}/out", "--")
+            output = to_folder if Path(tool).name == _ROCPROFV3 else ("-o", f"{folder}/out.csv")
+            line = (tool, "-i", str(groups), *output, *command)
             execution = runner.count(line, Path(tool).name)
             files = [file for file in Path(folder).rglob("*.csv") if reads(file)]
             sums = read(Path(folder) if len(files) > 1 else files[0])[0] if files else total([], asked)
@@ -78,12 +80,6 @@ def grouped(counters: Sequence[str]) -> list[list[str]]:
     groups = [sequencer[i : i + _SEQUENCER_COUNTERS] for i in range(0, len(sequencer), _SEQUENCER_COUNTERS)] or [[]]
     groups[0] += [name for name in counters if not name.startswith("SQ_")]
     return groups
-
-
-def _prefix(tool: str, groups: Path, out: Path) -> list[str]:
-    if Path(tool).name == _ROCPROFV3:
-        return [tool, "-i", str(groups), "--output-format", "csv", "-d", str(out), "--"]
-    return [tool, "-i", str(groups), "-o", f"{out}.csv"]
 
 
 def _known(tool: str) -> frozenset[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def events_of(lines: Iterable[str]) -> dict[str, float | None]:
     >>> events_of(['7 openat(AT_FDCWD, "a", O_RDONLY) = 3', '7 openat(AT_FDCWD, "b", O_RDONLY) = -1 ENOENT'])
     {'strace.files_opened': 1.0, 'strace.threads_started': 0.0}
     """
-    counts: Counter[str] = Counter()
+    files = threads = 0
     begun: dict[str, str] = {}
     for line in lines:
         match = _LINE.match(line.rstrip())
@@ -70,7 +69,7 @@ def events_of(lines: Iterable[str]) -> dict[str, float | None]:
         if result is None or int(result[1]) < 0:
             continue
         if not call.startswith("clone"):
-            counts["files"] += 1
+            files += 1
         elif "CLONE_THREAD" in arguments:
-            counts["threads"] += 1
-    return {"strace.files_opened": float(counts["files"]), "strace.threads_started": float(counts["threads"])}
+            threads += 1
+    return {"strace.files_opened": float(files), "strace.threads_started": float(threads)}

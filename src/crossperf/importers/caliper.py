@@ -347,7 +347,8 @@ def _count(profile: _CaliperProfile, metric: _Metric, regions: _Chosen, notes: l
 def _facts(profile: _CaliperProfile) -> dict[str, Any]:
     """Return what the globals, which Adiak collects, tell of a run."""
     known = profile.facts
-    command = _list(known.get("cmdline"))
+    listed = re.fullmatch(r"\[(.+)\]", str(known.get("cmdline") or ""), re.DOTALL)  # as Adiak writes a list
+    command = listed[1].split(",") if listed else []
     executable = str(known.get("executable") or (PurePosixPath(command[0]).name if command else "")) or None
     size, meaning = as_number(known.get("ProblemSizeRunParam")), known.get("SizeMeaning")
     size_text = " ".join(command[1:])
@@ -369,12 +370,6 @@ def _facts(profile: _CaliperProfile) -> dict[str, Any]:
         "started": _iso(started) if started is not None else None,
         "globals": kept or None,
     }
-
-
-def _list(value: Any) -> list[str]:
-    """Return Adiak's ``[a,b,c]`` as a list."""
-    text = str(value or "")
-    return text[1:-1].split(",") if text.startswith("[") and text.endswith("]") and len(text) > 2 else []
 
 
 def _iso(seconds: float) -> str | None:

@@ -188,8 +188,8 @@ class _Importing:
             self._reject(path, str(error))
             return
         except OSError as error:
-            problem = f"cannot be read ({error.strerror or error}), expected a profile. Check its permissions."
-            self._reject(path, f"{path}: {problem}")
+            why = f"cannot be read ({error.strerror or error}), expected a profile. Check its permissions."
+            self._reject(path, f"{path}: {why}")
             return
         self.imported.rejected.extend(reading.rejected)
         notes = [note for measurement in reading.measurements for note in self._run(path, measurement, reading)]

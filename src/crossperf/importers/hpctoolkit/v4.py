@@ -129,8 +129,7 @@ class _MetaMetrics:
     """What ``meta.db`` tells: the title, kinds of identifiers, and the numbers under which totals are kept."""
 
     def __init__(self, meta: _File) -> None:
-        sections = meta.get("QQQQQQ", 0x10)
-        _, general, _, id_names, _, metrics = sections
+        _, general, _, id_names, _, metrics = meta.get("QQQQQQ", 0x10)
         self.title = meta.text(meta.get("Q", general)[0]).strip()
         names, kinds = meta.get("QB", id_names)
         self.kinds = [meta.text(pointer) for _, (pointer,) in meta.array("Q", names, kinds, 8)]
@@ -145,18 +144,15 @@ class _MetaMetrics:
         pointer, scopes, summaries, scope_count, summary_count = metric
         name = meta.text(pointer)
         of_scopes = meta.array("QH", scopes, scope_count, scope_size)
-        whole = [number for _, (scope, number) in of_scopes if self._is_execution(meta, scope)]
+        whole = [number for _, (scope, number) in of_scopes if meta.get("QB", scope)[1] == _EXECUTION]
         if not whole:
             self.notes.append(f"{name} is left out: the database has no total of it")
             return
         self.by_thread[whole[0]] = name
         for _, (scope, formula, combine, number) in meta.array("QQBxH", summaries, summary_count, summary_size):
-            if combine == _SUM and self._is_execution(meta, scope) and meta.text(formula) == "$$":
+            of_whole = meta.get("QB", scope)[1] == _EXECUTION
+            if combine == _SUM and of_whole and meta.text(formula) == "$$":
                 self.by_summary[number] = name
-
-    @staticmethod
-    def _is_execution(meta: _File, scope: int) -> bool:
-        return bool(meta.get("QB", scope)[1] == _EXECUTION)
 
 
 def _profiles(profile: _File) -> Iterator[tuple[Any, ...]]:
@@ -188,9 +184,7 @@ def _threads(profile: _File, names: _MetaMetrics) -> Iterator[Thread]:
 
 def _whole(profile: _File, values: int, pointer: int, contexts: int, indices: int) -> dict[int, float]:
     """Return the values of context 0, the whole of a profile, by number of metric; zeros are not stored."""
-    if not contexts:
-        return {}
-    first, start = profile.get("IQ", indices)
+    first, start = profile.get("IQ", indices) if contexts else (None, 0)
     if first != 0:  # contexts are sorted
         return {}
     end = profile.get("IQ", indices + 12)[1] if contexts > 1 else values
@@ -209,10 +203,10 @@ def _identity(profile: _File, kinds: list[str], pointer: int) -> dict[str, tuple
     if not pointer:
         return {}
     (count,) = profile.get("H", pointer)
-    ids = {}
-    for _, (kind, _, logical, physical) in profile.array("BxHIQ", pointer + 8, count, 16):
-        ids[kinds[kind] if kind < len(kinds) else f"kind {kind}"] = (logical, physical)
-    return ids
+    return {
+        kinds[kind] if kind < len(kinds) else f"kind {kind}": (logical, physical)
+        for _, (kind, _, logical, physical) in profile.array("BxHIQ", pointer + 8, count, 16)
+    }
 
 
 def _check_sums(profile: _File, names: _MetaMetrics, sums: dict[str, float]) -> None:
