@@ -83,9 +83,8 @@ class NcuBackend:
         sums = total(rows, wanted=asked)
         notes = [*sums.notes, *([f"ncu: {problem}"] if problem else [])]
         # Without these nothing is missing, on GPUs that have no such thing.
-        optional = {name for formula in FORMULAS if formula.tool == self.name for name in formula.optional} | {
-            *_DRAM[2:]
-        }
+        formulas = [formula for formula in FORMULAS if formula.tool == self.name]
+        optional = {*_DRAM[2:], *(name for formula in formulas for name in formula.optional)}
         lacking = [name for name in wanted if name not in asked and name not in optional]
         if lacking:
             notes.append(f"this GPU has no {some_of(lacking)}")

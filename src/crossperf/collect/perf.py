@@ -130,9 +130,8 @@ class PerfBackend:
     def _tracepoints(self) -> tuple[list[str], list[str]]:
         names = _tracepoint_names()
         usable = self._counted(names) or [name for name in names if self._counted([name])]
-        return usable, [] if usable else [
-            "threads and opened files are not counted: the kernel's tracepoints need root"
-        ]
+        notes = [] if usable else ["threads and opened files are not counted: the kernel's tracepoints need root"]
+        return usable, notes
 
 
 def _events(on: str | None) -> list[str]:

@@ -186,7 +186,9 @@ class Runner:
 def ask(command: Sequence[str], patience_s: float = 30.0) -> subprocess.CompletedProcess[str] | None:
     """Return how a short command ended and what it printed; ``None`` where it does not start, or takes too long."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience_s)
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=patience_s
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
 
@@ -275,7 +277,7 @@ class _Watch:
     def _look(self) -> None:
         threads = page_tables = resident = 0
         for pid in [self._pid, *_descendants(self._pid)]:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):
                 status = Path(f"/proc/{pid}/status").read_text()
                 facts = {name: int(text) for name, text in re.findall(r"^(\w+):\s*(\d+)", status, re.MULTILINE)}
                 threads += facts.get("Threads", 0)

@@ -95,10 +95,9 @@ def _read_rank(file: Path) -> _Rank:
         instant = frozenset(canonical(name) for name, facts in definitions.items() if facts.get("type") == "instant")
         version = None if isinstance(threads, list) else str(document["papi_version"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = f"this layout (PAPI version {document.get('papi_version', 'unknown')}) is not the one that PAPI 6.0"
-        why = f"{type(error).__name__}: {error}"
-        advice = "Name its PAPI version in a report to crossperf."
-        raise unusable(file, f"{problem} or 7 writes ({why}). {advice}") from error
+        problem = f"this layout (PAPI version {document.get('papi_version', 'unknown')})"
+        expected = f"is not the one that PAPI 6.0 or 7 writes ({type(error).__name__}: {error})"
+        raise unusable(file, f"{problem} {expected}. Name its PAPI version in a report to crossperf.") from error
     if not regions:
         raise unusable(file, "holds no regions. Put PAPI_hl_region_begin and PAPI_hl_region_end into the program.")
     return _Rank(file, version, document, instant, regions)
