@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
 
 from crossperf.errors import SettingsError, did_you_mean, some_of
 
@@ -53,7 +52,8 @@ def load(spec: str, kind: str, *, argument: str | None = None, known: Iterable[s
     try:
         return installed[spec].load()
     except Exception as error:  # it is another's code, and may raise anything
-        raise _refusal(argument, f"{spec!r} ({installed[spec].value}) cannot be imported ({_cause(error)}).") from error
+        cause = f"({type(error).__name__}: {error})"
+        raise _refusal(argument, f"{spec!r} ({installed[spec].value}) cannot be imported {cause}.") from error
 
 
 def is_file_spec(spec: str) -> bool:
@@ -79,30 +79,21 @@ def _from_file(spec: str, argument: str) -> object:
     path = Path(file).expanduser()
     if not path.is_file():
         raise _refusal(argument, f"{file}: no such file, expected FILE.py:NAME. Check the path.")
-    module = _imported(path, argument)
+    # The module has a name that hides no other; dataclasses and pickle look a class up by it.
+    module_name = f"crossperf_plugin_{path.stem}"
+    module_spec = importlib.util.spec_from_file_location(module_name, path.resolve())
+    if module_spec is None or module_spec.loader is None:
+        raise _refusal(argument, f"{path}: is no Python file, expected FILE.py:NAME.")
+    sys.modules[module_name] = module = importlib.util.module_from_spec(module_spec)
+    try:
+        module_spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # it is the user's own, and may raise anything
+        del sys.modules[module_name]
+        raise _refusal(argument, f"{path} cannot be imported ({type(error).__name__}: {error}).") from error
     if name not in vars(module):
         public = [word for word in vars(module) if not word.startswith("_")]
         raise _refusal(argument, f"{file} defines no {name!r}{did_you_mean(name, public)}, expected FILE.py:NAME.")
     return vars(module)[name]
-
-
-def _imported(path: Path, argument: str) -> ModuleType:
-    """Return the module of a file, under a name that hides no other module."""
-    spec = importlib.util.spec_from_file_location(f"crossperf_plugin_{path.stem}", path.resolve())
-    if spec is None or spec.loader is None:
-        raise _refusal(argument, f"{path}: is no Python file, expected FILE.py:NAME.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickle look a class up by its module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # it is the user's own, and may raise anything
-        del sys.modules[spec.name]
-        raise _refusal(argument, f"{path} cannot be imported ({_cause(error)}).") from error
-    return module
-
-
-def _cause(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _refusal(argument: str, sentence: str) -> SettingsError:

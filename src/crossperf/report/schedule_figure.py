@@ -56,21 +56,17 @@ def _hours(outcome: Outcome, time_s: Floats) -> Floats:
 def _gantt(ax: Axes, outcome: Outcome, c: int) -> None:
     """Draw each job as a bar over the nodes that it takes."""
     from matplotlib import colormaps
+    from matplotlib.patches import Rectangle
 
     here = np.flatnonzero(outcome.cluster == c)
     colours = colormaps["tab20"]
     starts, ends = _hours(outcome, outcome.start_s[here]), _hours(outcome, outcome.end_s[here])
     for job, start, end, nodes in zip(here, starts, ends, nodes_of(outcome, c), strict=True):
         for first, count in _stretches(nodes):
-            ax.add_patch(_bar(start, first, end - start, count, colours(job % 20)))
+            width, colour = end - start, colours(job % 20)
+            ax.add_patch(Rectangle((start, first), width, count, facecolor=colour, edgecolor="white", linewidth=0.3))
     ax.set_ylim(0, outcome.machines.nodes[c])
     ax.set_ylabel("node")
-
-
-def _bar(start: float, first: int, width: float, count: int, colour: Any) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((start, first), width, count, facecolor=colour, edgecolor="white", linewidth=0.3)
 
 
 def nodes_of(outcome: Outcome, c: int) -> list[Integers]:
@@ -130,11 +126,10 @@ def levels(grid_s: Floats, from_s: Floats, to_s: Floats, weight: Integers) -> Fl
     >>> levels(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0]), np.array([2.0, 3.0]), np.array([4, 1]))
     array([4., 5., 1.])
     """
-    begun, over = (_sum_until(grid_s, times, weight) for times in (from_s, to_s))
-    return begun - over
 
+    def sum_until_now(time_s: Floats) -> Floats:
+        order = np.argsort(time_s)
+        so_far = np.concatenate([[0.0], np.cumsum(weight[order])])
+        return np.asarray(so_far[np.searchsorted(time_s[order], grid_s, side="right")])
 
-def _sum_until(grid_s: Floats, time_s: Floats, weight: Integers) -> Floats:
-    order = np.argsort(time_s)
-    so_far = np.concatenate([[0.0], np.cumsum(weight[order])])
-    return np.asarray(so_far[np.searchsorted(time_s[order], grid_s, side="right")])
+    return sum_until_now(from_s) - sum_until_now(to_s)

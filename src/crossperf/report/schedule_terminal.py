@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from crossperf.report.terminal import console, rich_table
-from crossperf.schedule import views
 from crossperf.schedule.compare import METRIC
+from crossperf.schedule.outcome import metrics_table, use_table
 
 if TYPE_CHECKING:
     from crossperf.schedule.compare import Comparison, PolicyScores, TurnaroundDifference
@@ -20,16 +20,16 @@ def outcomes(simulations: Sequence[Outcome]) -> None:
     """Print the metrics of simulations of the same jobs, and the use of the clusters."""
     out = console()
     out.print(escape(simulations[0].about))
-    out.print(rich_table(views.metrics(simulations)))
+    out.print(rich_table(metrics_table(simulations)))
     out.print("share of each cluster in use, and jobs that ran there:")
-    out.print(rich_table(views.use(simulations)))
+    out.print(rich_table(use_table(simulations)))
 
 
 def comparison(result: Comparison) -> None:
     """Print the mean metrics over the seeds with their intervals, and which differences are real."""
     out = console()
     out.print(result.about)
-    out.print(rich_table(views.scores(result)))
+    out.print(rich_table(result.table()))
     if not result.differences:
         out.print("which differences are real takes two seeds or more, and two policies or predictors")
         return

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from crossperf import display
 from crossperf.arrays import Floats
+from crossperf.display import CellView, RowView, TableView, numbers, to_html, to_text, words
 from crossperf.errors import SettingsError
 from crossperf.plain import to_json
 from crossperf.runs.frames import to_frame
-from crossperf.schedule import views
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import JobCounts, JobMetrics
@@ -30,6 +29,8 @@ Progress = Callable[[str, int, int], None]
 _ALPHA = 0.05
 #: What is compared: the mean over the jobs of the time from arrival to end.
 METRIC = "mean_turnaround_s"
+#: The metrics that a table shows, where any of them is not zero.
+_SHOWN = ("mean_turnaround_s", "mean_wait_s", "mean_bounded_slowdown", "mean_run_s", "makespan_s", "cost")
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,9 @@ class PolicyScores:
     def to_json(self) -> dict[str, Any]:
         """Return the metrics of each seed, their means and intervals as JSON's own types."""
         intervals = {name: self.interval(name) for name in self.metrics}
-        return {
-            "policy": self.policy,
-            "predictor": self.predictor,
-            "metrics": to_json(self.metrics),
-            "mean": {name: mean for name, (mean, _) in intervals.items()},
-            "half_width": {name: half for name, (_, half) in intervals.items()},
-            "counts": to_json(self.counts),
-        }
+        means = {name: mean for name, (mean, _) in intervals.items()}
+        halves = {name: half for name, (_, half) in intervals.items()}
+        return {**to_json(self), "mean": means, "half_width": halves}
 
 
 @dataclass(frozen=True)
@@ -115,11 +111,19 @@ class Comparison:
 
     def __repr__(self) -> str:
         real = sum(difference.real for difference in self.differences)
-        words = f"{real} of {len(self.differences)} differences in mean turnaround are real"
-        return "\n".join([self.about, display.to_text(views.scores(self)), words])
+        last = f"{real} of {len(self.differences)} differences in mean turnaround are real"
+        return "\n".join([self.about, to_text(self.table()), last])
 
     def _repr_html_(self) -> str:
-        return display.to_html(views.scores(self, self.about))
+        return to_html(self.table(self.about))
+
+    def table(self, caption: str = "") -> TableView:
+        """Return the mean metrics over the seeds, with half of their 95 % intervals, as a table for people."""
+        shown = [name for name in _SHOWN if any(scores.metrics[name].any() for scores in self.scores)]
+        rows: list[RowView] = []
+        for scores in self.scores:
+            rows.append((scores.policy, scores.predictor, *(_cell(*scores.interval(name)) for name in shown)))
+        return TableView(caption, (*words("policy", "predictor"), *numbers(*shown)), tuple(rows))
 
     def to_frame(self) -> Any:
         """Return the mean of each metric over the seeds and half of its 95 % interval as a data frame."""
@@ -234,6 +238,10 @@ def _paired(first_s: Floats, second_s: Floats) -> tuple[float, float, float, flo
     certain = np.inf if mean else 0.0
     p = 2.0 * float(stats.t.sf(abs(mean) / error if error else certain, len(log_s) - 1))
     return float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half)), p
+
+
+def _cell(mean: float, half: float | None) -> CellView:
+    return CellView(f"{mean:,.1f}" + ("" if half is None else f" ± {half:,.1f}"), mean)
 
 
 def _student(count: int) -> float:

@@ -27,9 +27,10 @@ answers. They share one file because numba's cache does not notice changes in an
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -37,25 +38,17 @@ from crossperf.arrays import Floats, Integers
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-if TYPE_CHECKING:
 
-    def compiled(function: _F) -> _F:
-        """Return the function, which numba has compiled."""
-        return function
-else:
+def compiled(function: _F) -> _F:
+    """Return the function compiled where numba is installed, kept on disk where there is a place for it."""
     try:
-        from numba import njit
+        njit = importlib.import_module("numba").njit
     except ImportError:
-        njit = None
-
-    def compiled(function: _F) -> _F:
-        """Return the function compiled where numba is installed, kept on disk where there is a place for it."""
-        if njit is None:
-            return function
-        try:
-            return njit(cache=True)(function)
-        except RuntimeError:  # no folder to keep it in
-            return njit(function)
+        return function
+    try:
+        return cast(_F, njit(cache=True)(function))
+    except RuntimeError:  # no folder to keep it in
+        return cast(_F, njit(function))
 
 
 #: Places of a queue below one leaf of its tree.
@@ -131,40 +124,19 @@ def empty(sizes: Sequence[int], nodes_j: Integers, places: int = 1024) -> State:
 
     A queue has room for `places` jobs before it must be tidied: 32 or more, a power of two.
     """
-    clusters, n_jobs = len(sizes), len(nodes_j)
-    running, octaves = min(max(sizes), n_jobs), int(max(sizes)).bit_length()
     fewest_k = _classes(max(sizes))
-
-    return State(
-        nodes_j=nodes_j.astype(np.int64),
-        size_class_j=np.searchsorted(fewest_k, nodes_j, side="right") - 1,
-        limit_j=np.zeros(n_jobs),
-        run_j=np.zeros(n_jobs),
-        expected_j=np.zeros(n_jobs),
-        start_j=np.full(n_jobs, np.nan),
-        queued_at_j=np.zeros(n_jobs),
-        foreseen_j=np.zeros(n_jobs),
-        size_c=np.array(sizes, np.int64),
-        free_c=np.array(sizes, np.int64),
-        running_c=np.zeros(clusters, np.int64),
-        queued_c=np.zeros(clusters, np.int64),
-        head_c=np.zeros(clusters, np.int64),
-        tail_c=np.zeros(clusters, np.int64),
-        work_c=np.zeros(clusters),
-        shadow_c=np.zeros(clusters),
-        spare_c=np.zeros(clusters, np.int64),
-        waited_col=np.zeros((clusters, octaves, _LIMIT_CLASSES)),
-        foreseen_col=np.zeros((clusters, octaves, _LIMIT_CLASSES)),
-        end_cr=np.zeros((clusters, running)),
-        end_job_cr=np.zeros((clusters, running), np.int64),
-        limit_end_cr=np.zeros((clusters, running)),
-        limit_end_job_cr=np.zeros((clusters, running), np.int64),
-        expected_end_cr=np.zeros((clusters, running)),
-        expected_end_job_cr=np.zeros((clusters, running), np.int64),
-        queue_cq=np.full((clusters, places), -1, np.int64),
-        fewest_k=fewest_k,
-        shortest_ctk=np.full((clusters, 2 * places // _BLOCK, len(fewest_k)), np.inf),
-    )
+    lengths = {"c": len(sizes), "j": len(nodes_j), "k": len(fewest_k), "l": _LIMIT_CLASSES, "q": places}
+    lengths |= {"o": int(max(sizes)).bit_length(), "r": min(max(sizes), len(nodes_j)), "t": 2 * places // _BLOCK}
+    zeros: dict[str, Any] = {}
+    for name, kind in State.__annotations__.items():  # the letters at the end of a name are the axes of the array
+        shape = [lengths[axis] for axis in name.rpartition("_")[2]]
+        zeros[name] = np.zeros(shape, np.int64 if "Integers" in str(kind) else np.float64)
+    state = State(**zeros)
+    state.start_j[:], state.queue_cq[:], state.shortest_ctk[:] = np.nan, -1, np.inf
+    state.nodes_j[:], state.size_class_j[:] = nodes_j, np.searchsorted(fewest_k, nodes_j, side="right") - 1
+    state.size_c[:] = state.free_c[:] = sizes
+    state.fewest_k[:] = fewest_k
+    return state
 
 
 def tidied(state: State) -> State:
@@ -462,10 +434,8 @@ def _dequeue(state: State, c: int, place: int, now: float) -> None:
 def _learn_from_wait(state: State, c: int, job: int, now: float) -> None:
     """Note what a job that starts has waited, and what was foreseen for it."""
     octave, limit_class = _octave(state.nodes_j[job]), _limit_class(state.limit_j[job])
-    for sums_col, wait_s in (
-        (state.waited_col, now - state.queued_at_j[job]),
-        (state.foreseen_col, state.foreseen_j[job]),
-    ):
+    waited_s = now - state.queued_at_j[job]
+    for sums_col, wait_s in ((state.waited_col, waited_s), (state.foreseen_col, state.foreseen_j[job])):
         sums_col[c, octave, limit_class] = _MEMORY * sums_col[c, octave, limit_class] + wait_s
 
 

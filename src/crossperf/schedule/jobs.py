@@ -92,12 +92,12 @@ def read_swf(path: str | os.PathLike[str], *, processors_per_node: int | None = 
             kept.append(line)
     if not kept:
         raise TraceError(f"{path}: found no job that ran, expected at least one. Check the trace.", path=str(path))
-    per_node = processors_per_node or _processors_per_node(headers)
-    return _jobs(kept, per_node, Path(path).name, dict(left_out))
+    nodes, processors = headers.get("MaxNodes", 0), headers.get("MaxProcs", 0)
+    by_header = max(1, processors // nodes) if nodes and processors else 1
+    return _jobs(kept, processors_per_node or by_header, Path(path).name, dict(left_out))
 
 
 def _lines(path: Path, headers: dict[str, int]) -> Iterator[_Line]:
-    """Yield the lines of a trace; what its header tells goes into `headers`."""
     opener = gzip.open if path.suffix == ".gz" else open
     problems: dict[int, str] = {}
     try:
@@ -107,11 +107,9 @@ def _lines(path: Path, headers: dict[str, int]) -> Iterator[_Line]:
                     headers.update((name, int(value)) for name, value in _HEADER.findall(text))
                 elif text.strip():
                     try:
-                        line = _parse(text, path, number)
+                        yield _parse(text, path, number)
                     except TraceError as problem:
                         problems[number] = str(problem)
-                    else:
-                        yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path}: does not read as a whole gzip file ({error}). Copy it again.", path=path) from error
     if problems:
@@ -141,12 +139,8 @@ def _parse(text: str, path: Path, number: int) -> _Line:
 
 
 def _malformed(path: Path, number: int, what: str) -> TraceError:
-    return TraceError(
-        f"{path}, line {number:,}: {what}. Fix or remove the line: the columns are those of the Standard Workload "
-        "Format, version 2.2.",
-        path=str(path),
-        line=number,
-    )
+    advice = "Fix or remove the line: the columns are those of the Standard Workload Format, version 2.2."
+    return TraceError(f"{path}, line {number:,}: {what}. {advice}", path=str(path), line=number)
 
 
 def _is_number(word: str) -> bool:
@@ -169,11 +163,6 @@ def _why_left_out(line: _Line) -> str | None:
     return None
 
 
-def _processors_per_node(headers: Mapping[str, int]) -> int:
-    nodes, processors = headers.get("MaxNodes", 0), headers.get("MaxProcs", 0)
-    return max(1, processors // nodes) if nodes and processors else 1
-
-
 def _jobs(lines: list[_Line], per_node: int, name: str, left_out: Mapping[str, int]) -> Jobs:
     columns = (np.array(column) for column in zip(*sorted(lines, key=itemgetter(0)), strict=True))
     submit_s, run_s, processors, asked, requested_s, _, user, executable = columns
@@ -182,17 +171,10 @@ def _jobs(lines: list[_Line], per_node: int, name: str, left_out: Mapping[str, i
     if (run_s == 0).any():
         notes.append(f"{name}: {(run_s == 0).sum():,} jobs ran for 0 s and count as 1 s.")
     seconds = np.maximum(run_s, 1.0)
-    return Jobs(
-        submit_s,
-        np.ceil(wanted / per_node).astype(np.int64),
-        seconds,
-        np.where(requested_s > 0, requested_s, seconds),
-        user.astype(np.int64),
-        executable.astype(np.int64),
-        name,
-        left_out,
-        tuple(notes),
-    )
+    nodes = np.ceil(wanted / per_node).astype(np.int64)
+    limit_s = np.where(requested_s > 0, requested_s, seconds)
+    who = (user.astype(np.int64), executable.astype(np.int64))
+    return Jobs(submit_s, nodes, seconds, limit_s, *who, name, left_out, tuple(notes))
 
 
 def write_swf(path: str | os.PathLike[str], jobs: Jobs, wait_s: Floats | None = None) -> None:

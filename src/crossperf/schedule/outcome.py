@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 
-from crossperf import display
 from crossperf.arrays import Floats, Integers, Mask
+from crossperf.display import CellView, RowView, TableView, number, numbers, to_html, to_text, words
 from crossperf.plain import to_json
 from crossperf.runs.frames import to_frame
-from crossperf.schedule import views
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 
@@ -21,6 +21,8 @@ from crossperf.schedule.machines import Machines
 UNPLACEABLE = ("no platform can run it", "larger than every cluster that can run it", "longer than the wall-time limit")
 #: The bound of the bounded slowdown: a shorter run counts as one of this length (Feitelson et al., 1997).
 SHORT_S = 10.0
+#: The columns of `metrics_table`.
+_COLUMNS = ("turnaround", "p95", "wait", "p95", "slowdown", "p95", "run", "makespan", "limits")
 
 
 @dataclass(frozen=True)
@@ -115,14 +117,14 @@ class Outcome:
         return f"{self.jobs.name} on {len(self.machines.names)} clusters of {sum(self.machines.nodes):,} nodes"
 
     def __repr__(self) -> str:
-        return "\n".join([self.about, *map(display.to_text, self._views())])
+        return "\n".join([self.about, *map(to_text, self._views())])
 
     def _repr_html_(self) -> str:
-        return "".join(map(display.to_html, self._views()))
+        return "".join(map(to_html, self._views()))
 
-    def _views(self) -> tuple[display.TableView, display.TableView]:
-        captions = (self.about, "share of each cluster in use, and jobs that ran there")
-        return views.metrics([self], captions[0]), views.use([self], captions[1])
+    def _views(self) -> tuple[TableView, TableView]:
+        use = use_table([self], "share of each cluster in use, and jobs that ran there")
+        return metrics_table([self], self.about), use
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each job: pandas, or Polars where pandas is not installed."""
@@ -239,3 +241,37 @@ class Outcome:
             "killed": self.killed,
             "why_not": [None if reason < 0 else UNPLACEABLE[reason] for reason in self.why_not],
         }
+
+
+def metrics_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:
+    """Return the metrics of simulations of the same jobs, a row for each."""
+    priced = any(outcomes[0].machines.price_per_node_hour)
+    rows: list[RowView] = []
+    for outcome in outcomes:
+        values = outcome.metrics()
+        times = (values.mean_turnaround_s, values.p95_turnaround_s, values.mean_wait_s, values.p95_wait_s)
+        slowdowns = (values.mean_bounded_slowdown, values.p95_bounded_slowdown)
+        cells = [*map(_duration, times), *(number(slowdown, 2) for slowdown in slowdowns)]
+        cells += map(_duration, (values.mean_run_s, values.makespan_s))
+        cells += [number(outcome.counts().limit_violations, 0), *([number(values.cost, 2)] if priced else [])]
+        rows.append((outcome.policy, outcome.predictor, *cells))
+    columns = numbers(*_COLUMNS, *(["cost"] if priced else []))
+    return TableView(caption, (*words("policy", "predictor"), *columns), tuple(rows))
+
+
+def use_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:
+    """Return the share of each cluster in use, and the jobs that ran there."""
+    rows: list[RowView] = []
+    for outcome in outcomes:
+        clusters = outcome.clusters().values()
+        cells = [CellView(f"{use.utilisation:.0%}, {use.jobs:,}", use.utilisation) for use in clusters]
+        rows.append((outcome.policy, outcome.predictor, *cells))
+    return TableView(caption, (*words("policy", "predictor"), *numbers(*outcomes[0].machines.names)), tuple(rows))
+
+
+def _duration(seconds: float | None) -> CellView:
+    if seconds is not None:
+        for unit, length in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+            if seconds >= 2 * length:
+                return CellView(f"{seconds / length:,.1f} {unit}", seconds)
+    return number(seconds, 1, unit=" s")

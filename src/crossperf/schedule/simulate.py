@@ -50,14 +50,10 @@ class Rules:
     def __post_init__(self) -> None:
         if self.limits not in LIMITS:
             raise SettingsError(f"limits: found {self.limits!r}, expected {' or '.join(LIMITS)}.", argument="limits")
-        if self.wall_limit_s is not None and not self.wall_limit_s > 0:
-            raise SettingsError(
-                f"wall_limit_s: found {self.wall_limit_s:g}, expected seconds above 0.", argument="wall_limit_s"
-            )
-        if self.deadline is not None and not self.deadline > 0:
-            raise SettingsError(
-                f"deadline: found {self.deadline:g}, expected a factor above 0, such as 4.", argument="deadline"
-            )
+        for name, expected in (("wall_limit_s", "seconds above 0"), ("deadline", "a factor above 0, such as 4")):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise SettingsError(f"{name}: found {value:g}, expected {expected}.", argument=name)
 
 
 class _Places(NamedTuple):
@@ -110,16 +106,11 @@ class _Atlas:
     def __init__(self, machines: Machines, truth: RelativeTimes, predictions: RelativeTimes, rules: Rules) -> None:
         cluster_m = machines.clusters_of(truth.modes, truth.name)
         self._machines, self._truth, self._predictions = machines, truth, predictions
-        self._mode_m = np.flatnonzero(cluster_m >= 0)
-        self._cluster_m = cluster_m[self._mode_m]
+        self.mode_m = np.flatnonzero(cluster_m >= 0)
+        self._cluster_m = cluster_m[self.mode_m]
         self._wall_limit_s, self._strict = rules.wall_limit_s, rules.limits == "strict"
         self._levels = sorted(set(machines.nodes))
         self._known: dict[tuple[int, int], _Places | int] = {}
-
-    @property
-    def leaves_a_choice(self) -> bool:
-        """Whether there is more than one mode to run in."""
-        return len(self._mode_m) > 1
 
     def places(self, workload: int, nodes: int, run_s: float) -> _Places | int:
         """Return where a job can go, or the number of the reason in `outcome.UNPLACEABLE`."""
@@ -135,7 +126,7 @@ class _Atlas:
         return places if short_m.all() else places.where(short_m) if short_m.any() else 2
 
     def _look_up(self, workload: int, nodes: int) -> _Places | int:
-        mode_m, cluster_m = self._mode_m, self._cluster_m
+        mode_m, cluster_m = self.mode_m, self._cluster_m
         true_m = self._truth.relative_wm[workload, mode_m]
         relative_m = self._predictions.relative_wm[workload, mode_m]
         runs_m = ~np.isnan(true_m) & ~np.isnan(relative_m)
@@ -229,7 +220,7 @@ class _Simulation:
 
     def run(self) -> Outcome:
         """Let all jobs arrive and end."""
-        if self._atlas.leaves_a_choice:
+        if len(self._atlas.mode_m) > 1:
             self._choose_for_each()
         else:
             self._place_all()

@@ -71,29 +71,16 @@ class RelativeTimes:
         groups = tuple(group_w) if group_w is not None else tuple(app for app, _ in workloads)
         return cls(tuple(workloads), tuple(modes), relative_wm, low_wm, high_wm, groups, name, tuple(notes))
 
-    def of_workloads(self, workloads: Sequence[tuple[str, str]]) -> RelativeTimes:
-        """Return the rows of these workloads, in their order."""
-        place = {workload: w for w, workload in enumerate(self.workloads)}
-        rows = np.array([place[workload] for workload in workloads], np.int64)
-        return replace(
-            self,
-            workloads=tuple(workloads),
-            relative_wm=self.relative_wm[rows],
-            low_wm=self.low_wm[rows],
-            high_wm=self.high_wm[rows],
-            group_w=tuple(self.group_w[w] for w in rows),
-        )
-
-    def of_modes(self, modes: Sequence[str]) -> RelativeTimes:
-        """Return the columns of these modes, in their order; a mode that is not there is NaN throughout."""
-        place = {mode: m for m, mode in enumerate(self.modes)}
-
-        def columns(cells_wm: Floats) -> Floats:
-            nothing_w = np.full(len(cells_wm), np.nan)
-            return np.stack([cells_wm[:, place[mode]] if mode in place else nothing_w for mode in modes], axis=1)
-
-        cells = columns(self.relative_wm), columns(self.low_wm), columns(self.high_wm)
-        return replace(self, modes=tuple(modes), relative_wm=cells[0], low_wm=cells[1], high_wm=cells[2])
+    def part(self, workloads: Sequence[tuple[str, str]], modes: Sequence[str]) -> RelativeTimes:
+        """Return the rows of these workloads and the columns of these modes; a mode that is not there is NaN."""
+        row = {workload: w for w, workload in enumerate(self.workloads)}
+        rows, columns = [row[workload] for workload in workloads], {mode: m for m, mode in enumerate(self.modes)}
+        chosen = np.ix_(rows, [columns.get(mode, -1) for mode in modes])
+        nothing_w = np.full(len(self.workloads), np.nan)  # the last column, which -1 chooses
+        tables = (self.relative_wm, self.low_wm, self.high_wm)
+        cells = (np.column_stack([cells_wm, nothing_w])[chosen] for cells_wm in tables)
+        groups = [self.group_w[w] for w in rows]
+        return self.of(workloads, modes, *cells, group_w=groups, name=self.name, notes=self.notes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the table as JSON's own types, which `read_times` reads; a cell that cannot run is left out."""
@@ -119,5 +106,5 @@ def aligned(truth: RelativeTimes, *others: RelativeTimes) -> tuple[RelativeTimes
     kept = [workload for workload in truth.workloads if workload in shared]
     missing = len(truth.workloads) - len(kept)
     notes = (f"{missing:,} workloads of {truth.name} have no prediction and are not drawn.",) if missing else ()
-    first = replace(truth.of_workloads(kept), notes=truth.notes + notes)
-    return first, *(other.of_workloads(kept).of_modes(truth.modes) for other in others)
+    first = replace(truth.part(kept, truth.modes), notes=truth.notes + notes)
+    return first, *(other.part(kept, truth.modes) for other in others)

@@ -10,8 +10,7 @@ import pytest
 
 from crossperf.runs import jsonl
 from crossperf.schedule.slurm import history, setup
-from crossperf.schedule.slurm.history import HistoryError, sacct_lines
-from crossperf.schedule.slurm.learn import learn, run_of
+from crossperf.schedule.slurm.history import HistoryError, learn, run_of, sacct_lines
 from tests.cli.test_cli import Crossperf, assert_one_sentence, crossperf
 from tests.collect.real import need
 from tests.schedule.slurm.cluster import ACCOUNTING, PROGRAMS, Cluster, until

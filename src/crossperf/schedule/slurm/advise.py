@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from crossperf.schedule.policies import Ask, Policy
 from crossperf.schedule.slurm import controller
-from crossperf.schedule.slurm.controller import Start
 from crossperf.schedule.slurm.ranking import UNKNOWN_S, LiveQueues, options
 from crossperf.schedule.slurm.submission import Submission
-from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PlacementTable
+from crossperf.schedule.slurm.table import PartitionChoice, PlacementTable
 
 #: Behind jobs without a limit Slurm predicts a start in some thousand years.
 _YEAR_S = 365 * 86400
@@ -75,28 +73,20 @@ def advise(
     if limit_s is not None and base is not None and best is not base:
         longest_s = queues[best.partition].limit_s or math.inf
         scaled_s = min(limit_s * best.high / base.relative, longest_s)
-    return Advice(best.partition, _words(app, best, base, row, table, starts), scaled_s)
+    waits = ", ".join(f"{name} {duration(start.wait_s)}" for name, start in starts.items() if start.refused is None)
+    where = f"partition {best.partition} ({facts[best.partition].platform})"
+    reason = f"{where}: {_words(app, best, base, row.seconds)}; predicted waits: {waits}"
+    return Advice(best.partition, reason, scaled_s)
 
 
-def _words(
-    app: str,
-    best: PartitionChoice,
-    base: PartitionChoice | None,
-    row: KeyRow,
-    table: PlacementTable,
-    starts: Mapping[str, Start],
-) -> str:
-    platform = next((known.platform for known in table.partitions if known.partition == best.partition), "?")
+def _words(app: str, best: PartitionChoice, base: PartitionChoice | None, seconds: float | None) -> str:
     how = f"measured {best.runs} times" if best.runs else "predicted"
-    time = "" if row.seconds is None else f"about {duration(row.seconds * best.relative)}"
+    time = "" if seconds is None else f"about {duration(seconds * best.relative)}"
     if base is not None and base.partition != best.partition:
         ratio, low, high = (number / base.relative for number in (best.relative, best.low, best.high))
         against = f"{ratio:.3g} times as long as on {base.partition} (range {low:.3g} to {high:.3g}; {how})"
-        what = f"takes {', '.join(filter(None, (time, against)))}"
-    else:
-        what = f"takes {time} there ({how})" if time else f"is best left there ({how})"
-    waits = ", ".join(f"{name} {duration(start.wait_s)}" for name, start in starts.items() if start.refused is None)
-    return f"partition {best.partition} ({platform}): {app} {what}; predicted waits: {waits}"
+        return f"{app} takes {', '.join(filter(None, (time, against)))}"
+    return f"{app} takes {time} there ({how})" if time else f"{app} is best left there ({how})"
 
 
 def command(sbatch: str, submission: Submission, advice: Advice, *, scale_limits: bool = False) -> list[str]:

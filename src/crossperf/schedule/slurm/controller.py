@@ -59,7 +59,7 @@ class _Node(NamedTuple):
 
 def ask(*command: str, env: Mapping[str, str] | None = None, patience_s: float = _PATIENCE_S) -> str:
     """Return what one of Slurm's commands prints; raise where it fails."""
-    done = _run(command, None, env, patience_s)
+    done = _run(command, env=env, patience_s=patience_s)
     if done.returncode:
         reason = _last_line(done.stderr or done.stdout)
         raise ControllerError(f"{command[0]} failed ({reason}).", command=command, status=done.returncode)
@@ -67,25 +67,14 @@ def ask(*command: str, env: Mapping[str, str] | None = None, patience_s: float =
 
 
 def _run(
-    command: Sequence[str],
-    stdin: bytes | None = None,
-    env: Mapping[str, str] | None = None,
-    patience_s: float = _PATIENCE_S,
+    command: Sequence[str], stdin: bytes = b"", env: Mapping[str, str] | None = None, patience_s: float = _PATIENCE_S
 ) -> subprocess.CompletedProcess[bytes]:
+    whole_env = {**os.environ, **(env or {})}
     try:
-        return subprocess.run(
-            command,
-            input=stdin or b"",
-            env={**os.environ, **(env or {})},
-            capture_output=True,
-            check=False,
-            timeout=patience_s,
-        )
+        return subprocess.run(command, input=stdin, env=whole_env, capture_output=True, check=False, timeout=patience_s)
     except OSError as error:
-        raise ControllerError(
-            f"{command[0]} cannot be run ({error.strerror}). Install Slurm's commands, or add them to PATH.",
-            command=command,
-        ) from error
+        problem = f"{command[0]} cannot be run ({error.strerror}). Install Slurm's commands, or add them to PATH."
+        raise ControllerError(problem, command=command) from error
     except subprocess.TimeoutExpired as error:
         raise ControllerError(f"{command[0]} gave no answer within {patience_s:g} s.", command=command) from error
 
@@ -139,20 +128,14 @@ def bare_facts(site: Site) -> tuple[PartitionFacts, ...]:
 
 
 def _facts(place: Place, nodes: Sequence[_Node]) -> PartitionFacts:
+    names, price = (place.partition, place.platform), place.price_per_node_hour
     if not nodes:
-        return PartitionFacts(place.partition, place.platform, price_per_node_hour=place.price_per_node_hour)
+        return PartitionFacts(*names, price_per_node_hour=price)
+    cpus, memory_mb = min(int(node.cpus) for node in nodes), min(int(node.memory_mb.rstrip("+")) for node in nodes)
+    features = set.intersection(*(set(_listed(node.features)) for node in nodes))
     offers = [gres_of(node.gres) for node in nodes]
-    shared = set.intersection(*(set(offer) for offer in offers))
-    return PartitionFacts(
-        place.partition,
-        place.platform,
-        len(nodes),
-        min(int(node.cpus) for node in nodes),
-        min(int(node.memory_mb.rstrip("+")) for node in nodes),
-        tuple(sorted(set.intersection(*(set(_listed(node.features)) for node in nodes)))),
-        {name: min(offer[name] for offer in offers) for name in sorted(shared)},
-        place.price_per_node_hour,
-    )
+    gres = {name: min(offer[name] for offer in offers) for name in sorted(set.intersection(*map(set, offers)))}
+    return PartitionFacts(*names, len(nodes), cpus, memory_mb, tuple(sorted(features)), gres, price)
 
 
 def _listed(text: str) -> list[str]:
@@ -182,21 +165,18 @@ def queues() -> dict[str, Queue]:
     waiting: Counter[str] = Counter()
     for line in ask("squeue", "--noheader", "--states=PENDING", "--format=%P").splitlines():
         waiting.update(line.strip().split(","))
-    return {
-        name: Queue(len(nodes), sum(map(_idle, nodes)), waiting[name], seconds_of(nodes[0].limit))
-        for name, nodes in _nodes().items()
-    }
-
-
-def _idle(node: _Node) -> bool:
-    # Marks after the state, such as in idle~, stand for power saving and lost contact.
-    return node.state.rstrip("*~#!%$@^-") == "idle"
+    states = {}
+    for name, nodes in _nodes().items():
+        # Marks after the state, such as in idle~, stand for power saving and lost contact.
+        idle = sum(node.state.rstrip("*~#!%$@^-") == "idle" for node in nodes)
+        states[name] = Queue(len(nodes), idle, waiting[name], seconds_of(nodes[0].limit))
+    return states
 
 
 def start(partition: str, arguments: Sequence[str], stdin: bytes | None = None, sbatch: str = "sbatch") -> Start:
     """Return when the controller would start a submission in a partition; nothing is submitted."""
     command = (sbatch, "--test-only", f"--partition={partition}", *arguments)
-    done = _run(command, stdin, {"SLURM_TIME_FORMAT": "%s"})
+    done = _run(command, stdin or b"", {"SLURM_TIME_FORMAT": "%s"})
     estimate = re.search(rb"to start at (\d+)", done.stderr)
     if done.returncode or estimate is None:
         return Start(refused=_last_line(done.stderr).removeprefix("sbatch: error: "))

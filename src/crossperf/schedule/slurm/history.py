@@ -1,15 +1,22 @@
-"""Finished jobs as Slurm recorded them: from sacct's output, or from the file of the plugin jobcomp/filetxt."""
+"""Finished jobs as Slurm recorded them, from sacct or from the file of the plugin jobcomp/filetxt, and as runs."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from crossperf.errors import CrossperfError, some_of
+from crossperf.records import OK, Run
+from crossperf.runs import jsonl
 from crossperf.schedule.slurm import controller
+from crossperf.schedule.slurm.names import named, words_of
+from crossperf.schedule.slurm.site import Site
 
 #: What is asked of sacct; a file from elsewhere may have these columns in any order, and others.
 _NEEDED = ("JobIDRaw", "JobName", "User", "Partition", "State", "ElapsedRaw", "NNodes", "Start")
@@ -26,6 +33,8 @@ _JOBCOMP = re.compile(
     r"NodeList=(?P<list>\S*) NodeCnt=(?P<nodes>\d+) .*"
 )
 _CLUSTER = re.compile(r".* Cluster=(\S*) ")
+#: Jobs that have not ended yet.
+_GOING_ON = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING", "COMPLETING", "STOPPED")
 
 
 class HistoryError(CrossperfError):
@@ -34,7 +43,7 @@ class HistoryError(CrossperfError):
 
 @dataclass(frozen=True)
 class FinishedJob:
-    """A job that has ended, as Slurm recorded it."""
+    """A job that has ended, as Slurm recorded it: the `COLUMNS` of sacct."""
 
     cluster: str
     number: str
@@ -59,17 +68,9 @@ class Reading:
 
 def from_sacct(since: str = "now-30days") -> Reading:
     """Return the jobs that the accounting database holds."""
-    text = controller.ask(
-        "sacct",
-        "--allusers",
-        "--allocations",
-        "--parsable2",
-        f"--delimiter={_UNIT}",
-        f"--starttime={since}",
-        f"--format={','.join(COLUMNS)}",
-        env={"SLURM_TIME_FORMAT": "standard"},
-        patience_s=_PATIENCE_S,
-    )
+    what = (f"--delimiter={_UNIT}", f"--starttime={since}", f"--format={','.join(COLUMNS)}")
+    command = ("sacct", "--allusers", "--allocations", "--parsable2", *what)
+    text = controller.ask(*command, env={"SLURM_TIME_FORMAT": "standard"}, patience_s=_PATIENCE_S)
     return sacct_lines(text, "sacct")
 
 
@@ -103,24 +104,11 @@ def sacct_lines(text: str, where: str) -> Reading:
             problem = f"found {row['ElapsedRaw']!r} seconds on {row['NNodes']!r} nodes, expected whole numbers"
             reading.problems.append(f"{where}, line {number:,}: {problem}; left out.")
         else:
-            reading.jobs.append(_sacct_job(row))
+            cluster, job, name, user, partition, state, seconds, nodes, *rest = (row.get(name, "") for name in COLUMNS)
+            state = state.split(" ")[0].rstrip("+")
+            finished = FinishedJob(cluster, job, name, user, partition, state, float(seconds), int(nodes), *rest)
+            reading.jobs.append(finished)
     return reading
-
-
-def _sacct_job(row: dict[str, str]) -> FinishedJob:
-    return FinishedJob(
-        row.get("Cluster", ""),
-        row["JobIDRaw"],
-        row["JobName"],
-        row["User"],
-        row["Partition"],
-        row["State"].split(" ")[0].rstrip("+"),
-        float(row["ElapsedRaw"]),
-        int(row["NNodes"]),
-        row["Start"],
-        row.get("Comment", ""),
-        row.get("AdminComment", ""),
-    )
 
 
 def from_jobcomp(path: str | os.PathLike[str]) -> Reading:
@@ -132,32 +120,80 @@ def from_jobcomp(path: str | os.PathLike[str]) -> Reading:
         raise HistoryError(f"{path}: cannot be read ({error.strerror}). {advice}", path=str(path)) from error
     reading = Reading()
     for number, line in enumerate(text.split("\n")[:-1], start=1):
-        job = _jobcomp_job(line)
-        if job is not None:
-            reading.jobs.append(job)
+        if row := _JOBCOMP.fullmatch(line):
+            reading.jobs.append(_jobcomp_job(row))
         elif line.strip():
             problem = f"found {line[:40]!r}, expected 'JobId=... Name=... JobState=...'"
             reading.problems.append(f"{path}, line {number:,}: {problem}; left out.")
     return reading
 
 
-def _jobcomp_job(line: str) -> FinishedJob | None:
-    row = _JOBCOMP.fullmatch(line)
-    if row is None:
-        return None
-    known = not {row["start"], row["end"]} & {"Unknown", "None"} and row["nodes"] != "0"
-    seconds = (
-        (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).total_seconds() if known else 0
+def _jobcomp_job(row: re.Match[str]) -> FinishedJob:
+    seconds, cluster = 0.0, _CLUSTER.match(row[0])
+    if not {row["start"], row["end"]} & {"Unknown", "None"} and row["nodes"] != "0":
+        seconds = (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).total_seconds()
+    names = (cluster[1] if cluster else "", row["job"], row["name"], row["user"], row["partition"])
+    return FinishedJob(*names, row["state"], seconds, int(row["nodes"]), row["start"])
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How many runs were added, how many were there already, and why jobs were left out."""
+
+    added: int
+    known: int
+    left_out: Counter[str]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why jobs were left out, in words, the most frequent reason first."""
+        return [f"{count:,} job{'s' * (count > 1)} {reason}" for reason, count in self.left_out.most_common()]
+
+
+def run_of(job: FinishedJob, platform: str, cluster: str = "") -> Run:
+    """Return a finished job as a run.
+
+    The application and its input are what ``crossperf.lua`` noted when it saw the job, or else what its comment and
+    name tell. A job number comes round again after years and a requeued job keeps it, so the start is part of the id.
+    """
+    tag = words_of(job.tag) if job.tag.startswith("crossperf ") else {}
+    job_named = named(job.name, job.user, job.comment, nodes=job.nodes)
+    return Run(
+        tag.get("app") or job_named.app,
+        tag.get("input") or job_named.input,
+        platform,
+        job.seconds,
+        status=OK if job.state == "COMPLETED" else job.state.lower(),
+        run_id=f"{job.cluster or cluster or 'slurm'}:{job.number}:{job.started}",
+        source_tool="slurm",
+        started=job.started,
+        metadata={"user": job.user, "nodes": job.nodes, "partition": job.partition},
     )
-    cluster = _CLUSTER.match(line)
-    return FinishedJob(
-        cluster[1] if cluster else "",
-        row["job"],
-        row["name"],
-        row["user"],
-        row["partition"],
-        row["state"],
-        seconds,
-        int(row["nodes"]),
-        row["start"],
-    )
+
+
+def learn(jobs: Iterable[FinishedJob], site: Site, path: str | os.PathLike[str], cluster: str = "") -> Learned:
+    """Add the runs that a file does not have yet, and tell what became of every job."""
+    left_out: Counter[str] = Counter()
+    runs = list(_runs(jobs, site, cluster, left_out))
+    # Two that learn at once take turns: each would add what the other is about to add.
+    with Path(path).open("a", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        seen = {run.run_id for run in jsonl.read(path)}
+        fresh = {run.run_id: run for run in runs if run.run_id not in seen}
+        jsonl.append(path, fresh.values())
+    return Learned(len(fresh), len(runs) - len(fresh), left_out)
+
+
+def _runs(jobs: Iterable[FinishedJob], site: Site, cluster: str, left_out: Counter[str]) -> Iterator[Run]:
+    for job in jobs:
+        platform = site.platform(job.partition)
+        if job.state in _GOING_ON:
+            left_out["had not ended yet"] += 1
+        elif job.seconds < 1:
+            left_out["never started, or ran for less than the second that Slurm's clock shows"] += 1
+        elif platform is None:
+            left_out[f"ran in partition {job.partition!r}, which has no platform"] += 1
+        elif not named(job.name, job.user, job.comment).apps and not job.tag:
+            left_out["had no name"] += 1
+        else:
+            yield run_of(job, platform, cluster)

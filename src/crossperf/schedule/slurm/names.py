@@ -6,41 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from urllib.parse import unquote
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
+#: Words of scripts and of sbatch's command line, by what they are.
+WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+_SCRIPT = WORDS["script"]
 #: A script is searched for its program so far, in bytes.
 LONGEST = 65536
-#: Programs that start the application.
-LAUNCHERS = ("srun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun", "aprun", "ibrun", "jsrun")
-#: Words before the application that change how it runs.
-PREFIXES = ("time", "exec", "nohup", "env", "command", "nice")
-#: Programs whose first argument is the application.
-INTERPRETERS = ("python", "pypy", "julia", "Rscript", "perl", "ruby", "bash", "sh")
-#: Commands of a script that are not its application.
-SHELL = _words(
-    """
-    set export unset module ml source . cd pushd popd echo printf ulimit umask mkdir cp mv rm ln touch ls pwd cat date
-    hostname sleep wait trap eval alias declare local readonly shift test [ [[ true false : if then else elif fi for do
-    done while until case esac select function return exit break continue conda mamba spack which type uname lscpu
-    nvidia-smi df du free tar gzip unzip head tail grep sed awk sort find chmod chown scontrol sbcast
-    """
-)
-_ONE_WORD = _words(
-    "-n -N -c -p -t -w -x -J -A -q -D -o -e -i -m -d -C -G -r -np -H -f -ppn -perhost -host -hostfile -machinefile "
-    "-wdir -rankfile -bind-to -map-by -a -g --ntasks --nodes --cpus-per-task --ntasks-per-node --partition --time "
-    "--mpi --cpu-bind --distribution --gpus --gres --gpus-per-task --gpus-per-node --mem --output --error --constraint "
-    "--chdir --export --job-name --host --hostfile --machinefile --map-by --bind-to --rank-by --wdir --np --npernode"
-)
-#: Options of launchers whose values are the next words, and how many words.
-VALUES: Mapping[str, int] = dict.fromkeys(_ONE_WORD, 1) | dict.fromkeys(("--mca", "-mca", "-genv", "-env", "--genv"), 2)
-
 #: A comment that says so keeps a job as it is.
 OFF = ("crossperf", "off")
 
@@ -144,16 +120,16 @@ def _program_of(command: str) -> tuple[str | None, bool]:
             if interpreter:
                 module = word == "-m"
             else:
-                skip = VALUES.get(word, 0)
+                skip = _SCRIPT["values"].get(word, 0)
         elif "$" in word or "`" in word:
             return interpreter, launched
-        elif not interpreter and name in LAUNCHERS:
+        elif not interpreter and name in _SCRIPT["launchers"]:
             launched = True
-        elif not interpreter and name in PREFIXES:
+        elif not interpreter and name in _SCRIPT["prefixes"]:
             continue
-        elif not interpreter and name.rstrip("0123456789.") in INTERPRETERS:
+        elif not interpreter and name.rstrip("0123456789.") in _SCRIPT["interpreters"]:
             interpreter = name
-        elif not launched and not interpreter and word in SHELL:
+        elif not launched and not interpreter and word in _SCRIPT["shell"]:
             return None, False
         else:
             return name or None, launched

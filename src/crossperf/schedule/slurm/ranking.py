@@ -16,8 +16,6 @@ from crossperf.schedule.slurm.workloads import WorkloadTimes, with_apps
 
 #: Where nobody knows how long a job takes, waits are weighed as for one of an hour.
 UNKNOWN_S = 3600.0
-#: The predicted wait in a partition of a job with this number of nodes.
-Wait = Callable[[str, int], float]
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class LiveQueues:
     """The queues of a controller, and what predicts the wait in one from the nodes of a job."""
 
     queues: Mapping[str, Queue]
-    wait_s: Wait
+    wait_s: Callable[[str, int], float]
 
 
 def options(
@@ -50,22 +48,6 @@ def options(
         price_per_node_hour=[facts[name].price_per_node_hour for name in names],
         wait_s=(lambda: np.array([live.wait_s(name, nodes) for name in names])) if live else None,
     )
-
-
-def ranked(
-    choices: Sequence[PartitionChoice],
-    ask: Ask,
-    seconds: float,
-    facts: Mapping[str, PartitionFacts],
-    policy: Policy,
-    rng: np.random.Generator,
-    live: LiveQueues | None = None,
-) -> tuple[PartitionChoice, ...]:
-    """Return choices in the order in which a policy takes them: its choice, then that among the rest, and so on."""
-    left, order = list(choices), []
-    while left:
-        order.append(left.pop(policy(ask, options(left, seconds, facts, ask.nodes, live), rng)))
-    return tuple(order)
 
 
 def table(
@@ -94,7 +76,10 @@ def table(
             app, user, input_ = key
             seconds = times.seconds or UNKNOWN_S
             ask = Ask(times.nodes, seconds, app, input_, user)
-            rows[key] = KeyRow(ranked(choices, ask, seconds, by_name, policy, rng, live), times.seconds)
+            ranked: list[PartitionChoice] = []  # what the policy takes, then what it takes of the rest, and so on
+            while choices:
+                ranked.append(choices.pop(policy(ask, options(choices, seconds, by_name, ask.nodes, live), rng)))
+            rows[key] = KeyRow(tuple(ranked), times.seconds)
     made = int(time.time())
     expires = made + good_for_s if good_for_s else 0
     return PlacementTable(site.default, policy_name, tuple(facts), rows, made, expires), len(workloads) - len(rows)

@@ -20,14 +20,7 @@ MODULE, PLUGIN, MAPPING, TABLE = "crossperf.lua", "job_submit.lua", "crossperf-p
 def files(folder: Path, site: Site, *, scale_limits: bool = False, tag_jobs: bool = True) -> dict[str, str]:
     """Return the files of a site by name, made for a folder."""
     settings = {"table": str(folder / TABLE), "scale_limits": scale_limits, "tag_jobs": tag_jobs}
-    words = {
-        "launchers": names.LAUNCHERS,
-        "prefixes": names.PREFIXES,
-        "interpreters": names.INTERPRETERS,
-        "shell": names.SHELL,
-        "values": names.VALUES,
-        "longest": names.LONGEST,
-    }
+    words = {**names.WORDS["script"], "longest": names.LONGEST}
     block = f"local SITE = {lua(settings)}\nlocal WORDS = {lua(words)}"
     return {
         MODULE: _packaged(MODULE).replace("--@settings@", block),

@@ -8,50 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crossperf.schedule.slurm.names import Named, named
+from crossperf.schedule.slurm.names import WORDS, Named, named
 
-#: Options of one letter that take a value, with their long names where they matter here.
-_SHORT_VALUES = "AabBcCdDeFGiJLmMnNopqStwx"
-_SHORT = {
-    "p": "partition",
-    "J": "job-name",
-    "N": "nodes",
-    "t": "time",
-    "w": "nodelist",
-    "M": "clusters",
-    "F": "nodefile",
-    "h": "help",
-    "V": "version",
-}
-#: Long options that take no value, or one that must follow an equals sign.
-_FLAGS = frozenset(
-    """
-    contiguous exclusive get-user-env help hold ignore-pbs nice no-kill no-requeue overcommit oversubscribe parsable
-    propagate quiet reboot requeue spread-job test-only usage use-min-nodes verbose version wait
-    """.split()  # noqa: SIM905
-)
+_SBATCH = WORDS["sbatch"]
+_SHORT_VALUES, _SHORT, _VARIABLES = _SBATCH["short_values"], _SBATCH["short"], _SBATCH["variables"]
+_FLAGS, _VALUED = frozenset(_SBATCH["flags"]), frozenset(_SBATCH["valued"])
 #: Options with which sbatch prints something and reads no script.
 _ANSWERS_AT_ONCE = frozenset(("help", "usage", "version"))
-_VALUED = frozenset(
-    """
-    account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment constraint container
-    core-spec cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency distribution error
-    exclude export export-file extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket
-    gpus-per-task gres gres-flags hint input job-name kill-on-invalid-dep licenses mail-type mail-user mcs-label mem
-    mem-bind mem-per-cpu mem-per-gpu mincpus network nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu
-    ntasks-per-node ntasks-per-socket open-mode output partition power prefer priority profile qos reservation
-    signal sockets-per-node switches thread-spec threads-per-core time time-min tmp uid wait-all-nodes wckey wrap
-    """.split()  # noqa: SIM905
-)
-#: Variables that sbatch reads as options.
-_VARIABLES = {
-    "SBATCH_PARTITION": "partition",
-    "SBATCH_JOB_NAME": "job-name",
-    "SBATCH_TIMELIMIT": "time",
-    "SBATCH_RESERVATION": "reservation",
-    "SBATCH_CLUSTERS": "clusters",
-    "SLURM_CLUSTERS": "clusters",
-}
 #: Options with which a user names places; such a job stays where it is.
 _PLACES = ("nodelist", "nodefile", "reservation", "clusters")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
@@ -204,34 +204,19 @@ def _checked(data: bytes, path: str) -> list[list[str]]:
 
 
 def _facts_of(fields: Sequence[str]) -> PartitionFacts:
-    _, partition, platform, nodes, cpus, memory, features, gres, price = fields
-    return PartitionFacts(
-        unescape(partition),
-        unescape(platform),
-        _whole(nodes),
-        _whole(cpus),
-        _whole(memory),
-        None if features == _UNKNOWN else tuple(filter(None, features.split(","))),
-        None if gres == _UNKNOWN else dict(_counted(filter(None, gres.split(",")))),
-        float(price),
-    )
-
-
-def _whole(text: str) -> int | None:
-    return None if text == _UNKNOWN else int(text)
-
-
-def _counted(pairs: Iterable[str]) -> Iterable[tuple[str, int]]:
-    for pair in pairs:
-        name, _, count = pair.rpartition("=")
-        yield name, int(count)
+    _, partition, platform, *numbers, features, gres, price = fields
+    nodes, cpus, memory_mb = (None if text == _UNKNOWN else int(text) for text in numbers)
+    listed = None if features == _UNKNOWN else tuple(filter(None, features.split(",")))
+    pairs = [pair.rpartition("=") for pair in gres.split(",") if pair]
+    counts = None if gres == _UNKNOWN else {name: int(count) for name, _, count in pairs}
+    names = (unescape(partition), unescape(platform))
+    return PartitionFacts(*names, nodes, cpus, memory_mb, listed, counts, float(price))
 
 
 def _row_of(fields: Sequence[str]) -> tuple[Key, KeyRow]:
     _, _, app, user, input_, seconds, choices = fields
     ranked = []
-    for text in choices.split(";"):
-        partition, relative, low, high, runs = text.split(",")
-        ranked.append(PartitionChoice(unescape(partition), float(relative), float(low), float(high), int(runs)))
+    for name, relative, low, high, runs in (text.split(",") for text in choices.split(";")):
+        ranked.append(PartitionChoice(unescape(name), float(relative), float(low), float(high), int(runs)))
     known_s = None if seconds == _UNKNOWN else float(seconds)
     return (unescape(app), unescape(user), unescape(input_)), KeyRow(tuple(ranked), known_s)

@@ -1,0 +1,340 @@
+"""Commands for a site with Slurm: what to install, the table of predictions, advice, and what finished jobs teach."""
+
+from __future__ import annotations
+
+import functools
+import getpass
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crossperf.cli.completion import completing, policies
+from crossperf.cli.options import PATH, seed
+from crossperf.cli.output import say, wrote
+from crossperf.errors import CrossperfError, SettingsError, some_of
+
+if TYPE_CHECKING:
+    from crossperf.schedule.slurm.advise import Advice
+    from crossperf.schedule.slurm.ranking import LiveQueues
+    from crossperf.schedule.slurm.site import Site
+    from crossperf.schedule.slurm.submission import Submission
+    from crossperf.schedule.slurm.table import Key, PartitionFacts, PlacementTable
+    from crossperf.schedule.slurm.workloads import WorkloadTimes
+
+#: Lines of a history that are named one by one; the rest is counted.
+_NAMED_PROBLEMS = 5
+
+_PARTITIONS = click.option(
+    "--partitions",
+    metavar="P=PLATFORM,...|FILE",
+    envvar="CROSSPERF_PARTITIONS",
+    help="The platform of each partition: cpu=epyc-2,gpu=h200, or a JSON or CSV file of them.",
+)
+_DEFAULT = click.option("--default", metavar="PARTITION", help="The partition that jobs fall to without any advice.")
+_POLICY = click.option(
+    "--policy", help="How to choose: a policy's name or FILE.py:FUNCTION.", shell_complete=completing(policies)
+)
+_SCALE_LIMITS = click.option(
+    "--scale-limits", is_flag=True, help="Scale the time limit of a job that is sent elsewhere."
+)
+
+
+@click.group()
+def slurm() -> None:
+    """Place the jobs of a Slurm site: set it up, write its table, advise a submission, learn from finished jobs."""
+
+
+def _site(partitions: str | None, default: str | None = None) -> Site:
+    from crossperf.schedule.slurm.site import Site
+
+    if not partitions:
+        raise SettingsError(
+            "--partitions: found nothing, expected partition=platform,... or a file of them; 'crossperf slurm setup' "
+            "writes crossperf-partitions.json."
+        )
+    return Site.of(partitions, default)
+
+
+@slurm.command()
+@click.option("-o", "--output", type=PATH, required=True, help="The folder: that of slurm.conf, or one to copy from.")
+@_PARTITIONS
+@_DEFAULT
+@_SCALE_LIMITS
+@click.option("--no-tags", is_flag=True, help="Do not note the application and input in the job's AdminComment.")
+@click.option("--module-only", is_flag=True, help="Write no job_submit.lua; the site has one of its own.")
+@click.option("--overwrite", is_flag=True, help="Replace files that differ.")
+def setup(
+    output: Path,
+    partitions: str | None,
+    default: str | None,
+    scale_limits: bool,
+    no_tags: bool,
+    module_only: bool,
+    overwrite: bool,
+) -> None:
+    """Write what the controller needs into a folder: job_submit.lua, what it runs, and the partitions' platforms."""
+    from crossperf.schedule.slurm import setup
+
+    site, notes = _against_the_controller(_site(partitions, default), default)
+    folder = output.absolute()
+    contents = setup.files(folder, site, scale_limits=scale_limits, tag_jobs=not no_tags)
+    if module_only:
+        del contents[setup.PLUGIN]
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = setup.write(folder, contents, overwrite=overwrite)
+    click.echo(setup.what_to_do(folder, module_only))
+    for note in notes:
+        say(f"warning: {note}")
+    for path in fresh:
+        wrote(path)
+    if not fresh:
+        say(f"{folder} holds the same files already")
+
+
+def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list[str]]:
+    """Return the site with the controller's own default partition, and what the controller knows better."""
+    from crossperf.schedule.slurm import controller
+
+    try:
+        known = controller.partitions()
+    except CrossperfError as error:
+        return site, [f"{error} Whether the partitions exist was not checked."]
+    names = [place.partition for place in site.places]
+    missing = [name for name in names if name not in known]
+    notes = [f"the controller has no partition {some_of(missing)}; it has {some_of(known, 20)}."] if missing else []
+    its_own = next((name for name, is_default in known.items() if is_default), None)
+    if its_own in names and default is None:
+        return replace(site, default=its_own), notes
+    if its_own is not None and its_own != site.default:
+        notes.append(f"the default partition of the controller is {its_own}, not {site.default}.")
+    return site, notes
+
+
+@slurm.command()
+@click.argument("model_folder", metavar="[MODEL", required=False, type=PATH)
+@click.argument("runs", metavar="RUNS]", required=False, type=PATH)
+@click.option("--predictions", "predictions_file", type=PATH, help="Take what 'crossperf predict --json' wrote.")
+@click.option("--times", "times_file", type=PATH, help="Take a table of relative times, as 'crossperf schedule' does.")
+@click.option("--learned", type=PATH, help="Prefer the medians of these runs, from 'crossperf slurm learn'.")
+@click.option("--enough", type=click.IntRange(1), default=3, show_default=True, help="Runs that outweigh a prediction.")
+@click.option("-o", "--output", type=PATH, required=True, help="The table to write.")
+@_PARTITIONS
+@_DEFAULT
+@_POLICY
+@click.option(
+    "--live", is_flag=True, help="Let the policy see the queues as they are now; write it again every few minutes."
+)
+@click.option("--good-for", type=click.IntRange(1), default=1800, show_default=True, help="Seconds that --live holds.")
+@seed("policies that draw")
+def table(
+    output: Path,
+    partitions: str | None,
+    default: str | None,
+    policy: str | None,
+    live: bool,
+    good_for: int,
+    seed: int,
+    **sources: Any,
+) -> None:
+    """Write the table that the controller reads: what MODEL predicts from RUNS, or what was predicted already."""
+    from crossperf.schedule import policies
+    from crossperf.schedule.slurm import ranking
+
+    beside = output.absolute().parent / "crossperf-partitions.json"
+    site = _site(partitions or (str(beside) if beside.is_file() else None), default)
+    policy = policy or "considerate"
+    chosen = policies.make(policy)
+    known = _known(site, **sources)
+    facts, queues, notes = _state(site, live)
+    lasts_s = good_for if live else 0
+    made, left_out = ranking.table(known, site, facts, chosen, policy, seed=seed, live=queues, good_for_s=lasts_s)
+    if not made.rows:
+        platforms = sorted({name for times in known.values() for name in times.spans})
+        raise SettingsError(
+            f"table: found no key with two partitions to compare, expected platforms such as {some_of(platforms, 8)}. "
+            "Check --partitions; nothing was written."
+        )
+    made.write(output)
+    _show(made, left_out)
+    for note in notes:
+        say(f"note: {note}")
+    wrote(output)
+
+
+def _known(
+    site: Site,
+    model_folder: Path | None,
+    runs: Path | None,
+    predictions_file: Path | None,
+    times_file: Path | None,
+    learned: Path | None,
+    enough: int,
+) -> dict[Key, WorkloadTimes]:
+    """Return what is known of each workload, the later of these winning: times, predictions, a model, finished jobs."""
+    from crossperf.runs import jsonl
+    from crossperf.schedule.readers import read_times
+    from crossperf.schedule.slurm import workloads
+
+    known: dict[Key, WorkloadTimes] = {}
+    if times_file is not None:
+        known |= workloads.from_times(read_times(times_file), site.reference)
+    if predictions_file is not None:
+        known |= workloads.from_predictions(workloads.read_predictions(predictions_file), site.reference)
+    if (model_folder is None) != (runs is None):
+        raise SettingsError("table: found MODEL without RUNS, expected both: RUNS are what MODEL predicts from.")
+    if model_folder is not None and runs is not None:
+        from crossperf.model import store
+        from crossperf.prediction.answer import predict
+
+        answer = predict(store.load(model_folder), runs, relative_to=site.reference)
+        for note in answer.notes:
+            say(f"note: {note}")
+        known |= workloads.from_predictions(answer.predictions, site.reference)
+    if learned is not None:
+        known = workloads.with_learned(known, jsonl.read(learned), site.reference, enough)
+    if not known:
+        raise SettingsError("table: found nothing to go by, expected MODEL RUNS, --predictions, --times or --learned.")
+    return known
+
+
+def _state(site: Site, live: bool) -> tuple[tuple[PartitionFacts, ...], LiveQueues | None, list[str]]:
+    """Return the controller's facts of the partitions, with notes; with `live` the controller must answer."""
+    from crossperf.schedule.slurm import controller
+    from crossperf.schedule.slurm.ranking import LiveQueues
+
+    notes: list[str] = []
+    try:
+        facts = controller.facts(site)
+    except CrossperfError as error:
+        if live:
+            raise
+        facts = controller.bare_facts(site)
+        notes.append(f"{error} Jobs that ask for processors, memory, features or GPUs will not be moved by this table.")
+    if not live:
+        return facts, None, notes
+
+    @functools.cache
+    def wait_s(partition: str, nodes: int) -> float:
+        start = controller.start(partition, [f"--nodes={nodes}", "--wrap=true", "--output=/dev/null"])
+        if start.refused is not None:
+            notes.append(f"no estimate of the wait of {nodes} nodes in {partition} ({start.refused}); taken as none.")
+        return start.wait_s
+
+    return facts, LiveQueues(controller.queues(), wait_s), notes
+
+
+def _show(made: PlacementTable, left_out: int) -> None:
+    measured = sum(any(choice.runs for choice in row.choices) for row in made.rows.values())
+    first = dict.fromkeys((partition.partition for partition in made.partitions), 0)
+    for row in made.rows.values():
+        first[row.choices[0].partition] += 1
+    spread = ", ".join(f"{name} {count:,}" for name, count in first.items())
+    click.echo(f"{len(made.rows):,} keys by policy {made.policy!r}, first choices: {spread}")
+    click.echo(f"measured runs stand behind {measured:,} of them, predictions alone behind the rest")
+    if left_out:
+        say(f"note: {left_out:,} keys were left out: fewer than two partitions can be compared for them.")
+    if made.too_long:
+        say(f"note: {made.too_long:,} of the keys were left out: their names are too long for the controller.")
+
+
+@slurm.command(context_settings={"allow_interspersed_args": False})
+@click.option("--table", "table_file", type=PATH, envvar="CROSSPERF_TABLE", help="The table of predictions.")
+@_POLICY
+@click.option("--deadline", "deadline_s", type=float, help="Seconds from now until which the job should have ended.")
+@_SCALE_LIMITS
+@click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- sbatch ARGS...")
+def advise(scale_limits: bool, dry_run: bool, command: tuple[str, ...], **how: Any) -> int:
+    """Submit a job to the partition where it should run, by a table and the queues as they are now.
+
+    What sbatch prints and its exit status come through untouched. Whatever keeps this from choosing, the job is
+    submitted as it was written.
+    """
+    from crossperf.schedule.slurm import advise, submission
+
+    sbatch, *arguments = command
+    if Path(sbatch).name != "sbatch":
+        raise SettingsError(f"advise: found {sbatch!r}, expected sbatch and its arguments after --.")
+    asked = submission.parse(arguments, os.environ)
+    stdin = sys.stdin.buffer.read() if asked.takes_stdin else None
+    words = list(command)
+    try:
+        asked = submission.parse(arguments, os.environ, stdin)
+        advice = _advice(asked, sbatch=sbatch, stdin=stdin, **how)
+        words = advise.command(sbatch, asked, advice, scale_limits=scale_limits)
+        say(f"crossperf: {advice.reason}{'.' if advice.partition else '; submitted as it is.'}")
+    except CrossperfError as error:
+        say(f"crossperf: {error} Submitted as it is.")
+    except Exception as error:  # a policy of the user's own may raise anything, and the job must not be lost for it
+        say(f"crossperf: no advice ({type(error).__name__}: {error}). Submitted as it is.")
+    if dry_run:
+        click.echo(shlex.join(words))
+        return 0
+    status = subprocess.run(words, input=stdin, check=False).returncode
+    return status if status >= 0 else 128 - status
+
+
+def _advice(
+    asked: Submission, table_file: Path | None, policy: str | None, deadline_s: float | None, **sbatch: Any
+) -> Advice:
+    import numpy as np
+
+    from crossperf.schedule import policies
+    from crossperf.schedule.slurm import table
+    from crossperf.schedule.slurm.advise import advise
+
+    if table_file is None:
+        raise SettingsError("advise: found no table, expected --table FILE or the variable CROSSPERF_TABLE.")
+    known = table.read(table_file)
+    if not policy and known.policy not in policies.POLICIES:
+        # Data must not decide which program is run: it might be one of this folder that only bears the name.
+        raise SettingsError(f"advise: {table_file} was made by {known.policy!r}, expected --policy to name it as well.")
+    chosen, user = policies.make(policy or known.policy), getpass.getuser()
+    rng = np.random.default_rng()
+    return advise(asked, known, chosen, user, rng, deadline_s=deadline_s, **sbatch)
+
+
+@slurm.command()
+@click.option("--sacct", is_flag=True, help="Ask sacct for the jobs of all users.")
+@click.option("--since", default="now-30days", show_default=True, help="With --sacct: how far back, as sacct takes it.")
+@click.option("--sacct-file", type=PATH, help="Read what 'sacct --parsable2' printed.")
+@click.option("--jobcomp", type=PATH, help="Read the file of the plugin jobcomp/filetxt.")
+@click.option("--cluster", default="", show_default=False, help="The cluster's name, where the jobs do not name it.")
+@_PARTITIONS
+@click.option("-o", "--output", type=PATH, required=True, help="The runs (.jsonl) to add to.")
+def learn(
+    sacct: bool,
+    since: str,
+    sacct_file: Path | None,
+    jobcomp: Path | None,
+    cluster: str,
+    partitions: str | None,
+    output: Path,
+) -> None:
+    """Add finished jobs to a runs table, each once: what 'crossperf slurm table --learned' goes by."""
+    from crossperf.schedule.slurm import history
+
+    if sum(map(bool, (sacct, sacct_file, jobcomp))) != 1:
+        raise SettingsError("learn: expected one of --sacct, --sacct-file FILE and --jobcomp FILE.")
+    site = _site(partitions)
+    if sacct:
+        reading = history.from_sacct(since)
+    elif sacct_file:
+        reading = history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="surrogateescape"), str(sacct_file))
+    else:
+        reading = history.from_jobcomp(jobcomp or "")
+    result = history.learn(reading.jobs, site, output, cluster)
+    click.echo(f"{result.added:,} runs added, {result.known:,} were there already")
+    for reason in result.reasons:
+        say(f"left out: {reason}")
+    for problem in reading.problems[:_NAMED_PROBLEMS]:
+        say(f"warning: {problem}")
+    if len(reading.problems) > _NAMED_PROBLEMS:
+        say(f"warning: {len(reading.problems) - _NAMED_PROBLEMS:,} more lines do not read as jobs; left out.")
+    wrote(output)
