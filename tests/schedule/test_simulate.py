@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossperf.errors import SettingsError
-from crossperf.report.schedule_figure import nodes_of
+from crossperf.report.schedule import nodes_of
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.policies import POLICIES, Ask, Options
 from crossperf.schedule.predictors import app_average

@@ -217,10 +217,10 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
 def _show_outcomes(
     outcomes: Sequence[Outcome], truth: RelativeTimes, figure_file: Path | None, json_file: Path | None
 ) -> None:
-    from crossperf.report import schedule_figure, schedule_terminal
+    from crossperf.report import schedule as report
 
-    picture = schedule_figure.draw(outcomes[-1]) if figure_file else None
-    schedule_terminal.outcomes(outcomes)
+    picture = report.draw(outcomes[-1]) if figure_file else None
+    report.outcomes(outcomes)
     _say_notes(outcomes[0].jobs, truth)
     _say_doubts(outcomes)
     if figure_file and picture:
@@ -261,9 +261,9 @@ def _say_killed(who: str, killed: int) -> None:
 
 
 def _show_comparison(result: Comparison, jobs: Jobs, truth: RelativeTimes, json_file: Path | None) -> None:
-    from crossperf.report import schedule_terminal
+    from crossperf.report import schedule as report
 
-    schedule_terminal.comparison(result)
+    report.comparison(result)
     _say_notes(jobs, truth)
     if result.counts.unplaceable:
         say(f"note: {result.counts.unplaceable:,} of {result.counts.jobs:,} placements went nowhere, over all.")

@@ -21,11 +21,10 @@ from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
     from crossperf.schedule.slurm.advise import Advice
-    from crossperf.schedule.slurm.ranking import LiveQueues
+    from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
     from crossperf.schedule.slurm.site import Site
     from crossperf.schedule.slurm.submission import Submission
     from crossperf.schedule.slurm.table import Key, PartitionFacts, PlacementTable
-    from crossperf.schedule.slurm.workloads import WorkloadTimes
 
 #: Lines of a history that are named one by one; the rest is counted.
 _NAMED_PROBLEMS = 5
@@ -179,13 +178,13 @@ def _known(
     """Return what is known of each workload, the later of these winning: times, predictions, a model, finished jobs."""
     from crossperf.runs import jsonl
     from crossperf.schedule.readers import read_times
-    from crossperf.schedule.slurm import workloads
+    from crossperf.schedule.slurm import ranking
 
     known: dict[Key, WorkloadTimes] = {}
     if times_file is not None:
-        known |= workloads.from_times(read_times(times_file), site.reference)
+        known |= ranking.from_times(read_times(times_file), site.reference)
     if predictions_file is not None:
-        known |= workloads.from_predictions(workloads.read_predictions(predictions_file), site.reference)
+        known |= ranking.from_predictions(ranking.read_predictions(predictions_file), site.reference)
     if (model_folder is None) != (runs is None):
         raise SettingsError("table: found MODEL without RUNS, expected both: RUNS are what MODEL predicts from.")
     if model_folder is not None and runs is not None:
@@ -195,9 +194,9 @@ def _known(
         answer = predict(store.load(model_folder), runs, relative_to=site.reference)
         for note in answer.notes:
             say(f"note: {note}")
-        known |= workloads.from_predictions(answer.predictions, site.reference)
+        known |= ranking.from_predictions(answer.predictions, site.reference)
     if learned is not None:
-        known = workloads.with_learned(known, jsonl.read(learned), site.reference, enough)
+        known = ranking.with_learned(known, jsonl.read(learned), site.reference, enough)
     if not known:
         raise SettingsError("table: found nothing to go by, expected MODEL RUNS, --predictions, --times or --learned.")
     return known

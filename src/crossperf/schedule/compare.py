@@ -89,11 +89,8 @@ class TurnaroundDifference:
 
     def to_json(self) -> dict[str, Any]:
         """Return the difference as JSON's own types."""
-        sides = {
-            side: {"policy": scores.policy, "predictor": scores.predictor}
-            for side, scores in (("first", self.first), ("second", self.second))
-        }
-        return {**sides, "factor": self.factor, "low": self.low, "high": self.high, "p": self.p, "real": self.real}
+        first, second = ({"policy": side.policy, "predictor": side.predictor} for side in (self.first, self.second))
+        return {**to_json(self), "first": first, "second": second, "real": self.real}
 
 
 @dataclass(frozen=True, repr=False)

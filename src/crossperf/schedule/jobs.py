@@ -124,9 +124,9 @@ def _parse(text: str, path: Path, number: int) -> _Line:
         raise _malformed(path, number, f"found {len(words)} columns, expected {_COLUMNS}")
     try:
         line = _Line._make(map(float, _FIELDS(words)))
-    except ValueError:
-        wrong = next(word for word in _FIELDS(words) if not _is_number(word))
-        raise _malformed(path, number, f"found {wrong!r}, expected a number") from None
+    except ValueError as error:
+        wrong = str(error).rpartition(" ")[2]  # a word holds no blank, so it is the last of the sentence
+        raise _malformed(path, number, f"found {wrong}, expected a number") from None
     if not math.isfinite(sum(line)):
         raise _malformed(path, number, "found a number that is not finite, expected seconds and counts")
     if line.submit_s < 0:
@@ -141,14 +141,6 @@ def _parse(text: str, path: Path, number: int) -> _Line:
 def _malformed(path: Path, number: int, what: str) -> TraceError:
     advice = "Fix or remove the line: the columns are those of the Standard Workload Format, version 2.2."
     return TraceError(f"{path}, line {number:,}: {what}. {advice}", path=str(path), line=number)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _why_left_out(line: _Line) -> str | None:

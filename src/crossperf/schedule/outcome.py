@@ -163,18 +163,16 @@ class Outcome:
     @property
     def utilisation(self) -> Floats:
         """Share of each cluster's node-seconds over the makespan that jobs ran on."""
-        busy_c = self._by_cluster(self.jobs.nodes * self.run_s)
-        return busy_c / (np.array(self.machines.nodes) * max(self.makespan_s, 1e-9))
+        return self._node_seconds() / (np.array(self.machines.nodes) * max(self.makespan_s, 1e-9))
 
     @property
     def cost(self) -> float:
         """Price of all node-hours that jobs ran for."""
-        busy_c = self._by_cluster(self.jobs.nodes * self.run_s)
-        return float((busy_c * np.array(self.machines.price_per_node_hour)).sum() / 3600.0)
+        return float((self._node_seconds() * np.array(self.machines.price_per_node_hour)).sum() / 3600.0)
 
-    def _by_cluster(self, value_j: Floats) -> Floats:
-        ran = self.placed
-        sums_c = np.bincount(self.cluster[ran], weights=value_j[ran], minlength=len(self.machines.names))
+    def _node_seconds(self) -> Floats:
+        ran, busy_j = self.placed, self.jobs.nodes * self.run_s
+        sums_c = np.bincount(self.cluster[ran], weights=busy_j[ran], minlength=len(self.machines.names))
         return np.asarray(sums_c, np.float64)
 
     def metrics(self) -> JobMetrics:

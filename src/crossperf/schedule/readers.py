@@ -44,20 +44,17 @@ def read_times(
         raise _refusal(path, f"{what}, expected a table of times (.csv or .json) or a runs table.")
     if path.suffix == ".json":
         return _from_json(path)
-    if path.suffix == ".csv" and not _is_runs_table(path):
-        return _from_csv(path, cells)
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            header = lines.readline().strip().split(",")
+        if not {"platform", "runtime_s"} <= set(header):
+            return _from_csv(path, cells)
     return from_runs(runs_table.read(path), reference=reference)
 
 
 def _refusal(path: str | os.PathLike[str], problem: str, row: int = 0, column: str = "") -> ScheduleTableError:
     place = f"{path}" + (f", row {row:,}" if row else "") + (f", column {column!r}" if column else "")
     return ScheduleTableError(f"{place}: {problem}", path=os.fspath(path), row=row or None)
-
-
-def _is_runs_table(path: Path) -> bool:
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        header = lines.readline().strip().split(",")
-    return {"platform", "runtime_s"} <= set(header)
 
 
 def _rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
@@ -108,23 +105,15 @@ def _column(path: Path, rows: Sequence[Mapping[str, str]], name: str) -> Floats:
     values = []
     for number, row in enumerate(rows, start=2):
         text = row.get(name, "")
-        value = _positive(text)
-        if value is None:
+        try:
+            value = float(text or math.nan)
+        except ValueError:
+            value = math.nan
+        if text and not 0.0 < value < math.inf:
             expected = "a number above 0, or nothing where the workload cannot run"
             raise _refusal(path, f"found {text!r}, expected {expected}.", number, name)
         values.append(value)
     return np.array(values)
-
-
-def _positive(text: str) -> float | None:
-    """Return a number above 0, NaN for an empty cell, ``None`` for anything else."""
-    if not text:
-        return math.nan
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0.0 < value < math.inf else None
 
 
 def _refuse_twice(path: Path, workloads: Sequence[tuple[str, str]]) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crossperf.arrays import Floats, Integers, Mask
+from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
 from crossperf.schedule import engine, policies
 from crossperf.schedule.jobs import Jobs
@@ -70,13 +70,6 @@ class _Places(NamedTuple):
     low_m: Floats
     high_m: Floats
 
-    def where(self, keep_m: Mask) -> _Places:
-        """Return the places that are marked."""
-        kept = np.flatnonzero(keep_m)
-        return _Places._make(
-            tuple(column[m] for m in kept) if isinstance(column, tuple) else column[kept] for column in self
-        )
-
     def options(self, state: engine.State, ask: Ask, run_s: float, now: float, backfill: bool) -> Options:
         """Return what a policy may know of the places when a job arrives."""
 
@@ -104,13 +97,12 @@ class _Atlas:
     """Finds where a job can go: what runs its workload, is large enough, and ends within the wall-time limit."""
 
     def __init__(self, machines: Machines, truth: RelativeTimes, predictions: RelativeTimes, rules: Rules) -> None:
-        cluster_m = machines.clusters_of(truth.modes, truth.name)
-        self._machines, self._truth, self._predictions = machines, truth, predictions
-        self.mode_m = np.flatnonzero(cluster_m >= 0)
-        self._cluster_m = cluster_m[self.mode_m]
-        self._wall_limit_s, self._strict = rules.wall_limit_s, rules.limits == "strict"
+        self._machines, self._truth, self._predictions, self._rules = machines, truth, predictions, rules
+        self._cluster_m = machines.clusters_of(truth.modes, truth.name)
+        self._nodes_m = np.where(self._cluster_m >= 0, np.array(machines.nodes)[self._cluster_m], 0)
         self._levels = sorted(set(machines.nodes))
         self._known: dict[tuple[int, int], _Places | int] = {}
+        self.leaves_a_choice = (self._cluster_m >= 0).sum() > 1
 
     def places(self, workload: int, nodes: int, run_s: float) -> _Places | int:
         """Return where a job can go, or the number of the reason in `outcome.UNPLACEABLE`."""
@@ -118,36 +110,33 @@ class _Atlas:
         places = self._known.get(key)
         if places is None:
             places = self._known[key] = self._look_up(workload, nodes)
-        if isinstance(places, int) or self._wall_limit_s is None:
+        wall_limit_s = self._rules.wall_limit_s
+        if isinstance(places, int) or wall_limit_s is None:
             return places
         # The users are taken to know what a job cannot do in time; with strict limits it is the prediction that tells.
-        relative_m = places.relative_m if self._strict else places.true_m
-        short_m = run_s * relative_m <= self._wall_limit_s
-        return places if short_m.all() else places.where(short_m) if short_m.any() else 2
+        short_m = run_s * (places.relative_m if self._rules.limits == "strict" else places.true_m) <= wall_limit_s
+        return places if short_m.all() else self._of(workload, places.mode_m[short_m]) if short_m.any() else 2
 
     def _look_up(self, workload: int, nodes: int) -> _Places | int:
-        mode_m, cluster_m = self.mode_m, self._cluster_m
-        true_m = self._truth.relative_wm[workload, mode_m]
-        relative_m = self._predictions.relative_wm[workload, mode_m]
-        runs_m = ~np.isnan(true_m) & ~np.isnan(relative_m)
-        nodes_m = np.array(self._machines.nodes)[cluster_m]
-        if not runs_m.any():
-            return 0
-        if not (runs_m & (nodes_m >= nodes)).any():
-            return 1
-        places = _Places(
+        both_m = self._truth.relative_wm[workload] + self._predictions.relative_wm[workload]
+        runs_m = ~np.isnan(both_m) & (self._cluster_m >= 0)
+        fits_m = runs_m & (self._nodes_m >= nodes)
+        return self._of(workload, np.flatnonzero(fits_m)) if fits_m.any() else int(runs_m.any())
+
+    def _of(self, workload: int, mode_m: Integers) -> _Places:
+        cluster_m, predictions = self._cluster_m[mode_m], self._predictions
+        return _Places(
             tuple(self._truth.modes[m] for m in mode_m),
             tuple(self._machines.names[c] for c in cluster_m),
             mode_m,
             cluster_m,
-            nodes_m,
+            self._nodes_m[mode_m],
             np.array(self._machines.price_per_node_hour)[cluster_m],
-            true_m,
-            relative_m,
-            self._predictions.low_wm[workload, mode_m],
-            self._predictions.high_wm[workload, mode_m],
+            self._truth.relative_wm[workload, mode_m],
+            predictions.relative_wm[workload, mode_m],
+            predictions.low_wm[workload, mode_m],
+            predictions.high_wm[workload, mode_m],
         )
-        return places.where(runs_m & (nodes_m >= nodes))
 
 
 def simulate(
@@ -195,43 +184,42 @@ def simulate(
     return _Simulation(jobs, machines, truth, predictions, policy, rules or Rules(), seed).run()
 
 
+@dataclass
 class _Simulation:
     """One run over all jobs: the clusters, and what is written down of each job."""
 
-    def __init__(
-        self,
-        jobs: Jobs,
-        machines: Machines,
-        truth: RelativeTimes,
-        predictions: RelativeTimes,
-        policy: str | Policy,
-        rules: Rules,
-        seed: int,
-    ) -> None:
-        self._jobs, self._machines, self._truth, self._rules = jobs, machines, truth, rules
-        self._predictor, self._seed = predictions.name, seed
+    jobs: Jobs
+    machines: Machines
+    truth: RelativeTimes
+    predictions: RelativeTimes
+    policy: str | Policy
+    rules: Rules
+    seed: int
+
+    def __post_init__(self) -> None:
+        policy, count = self.policy, len(self.jobs)
         self._choose = policies.make(policy) if isinstance(policy, str) else policy
         self._policy = policy if isinstance(policy, str) else getattr(policy, "__name__", type(policy).__name__)
-        self._atlas = _Atlas(machines, truth, predictions, rules)
-        self._state = engine.empty(machines.nodes, jobs.nodes)
-        self._workload_j = workloads_of(jobs, truth, seed)
-        self._cluster_j, self._mode_j, self._why_not_j = (np.full(len(jobs), -1) for _ in range(3))
-        self._doublings_j, self._killed_j = np.zeros(len(jobs), np.int64), np.zeros(len(jobs), np.bool_)
+        self._atlas = _Atlas(self.machines, self.truth, self.predictions, self.rules)
+        self._state = engine.empty(self.machines.nodes, self.jobs.nodes)
+        self._workload_j = workloads_of(self.jobs, self.truth, self.seed)
+        self._cluster_j, self._mode_j, self._why_not_j = (np.full(count, -1) for _ in range(3))
+        self._doublings_j, self._killed_j = np.zeros(count, np.int64), np.zeros(count, np.bool_)
 
     def run(self) -> Outcome:
         """Let all jobs arrive and end."""
-        if len(self._atlas.mode_m) > 1:
+        if self._atlas.leaves_a_choice:
             self._choose_for_each()
         else:
             self._place_all()
-        engine.advance(self._state, np.inf, self._rules.backfill)
+        engine.advance(self._state, np.inf, self.rules.backfill)
         return self._outcome()
 
     def _choose_for_each(self) -> None:
         """Let the jobs arrive one by one, and ask the policy where each should go."""
-        rng = np.random.default_rng([self._seed, 3])
-        home_j = homes_of(self._jobs, self._machines, self._seed)
-        jobs, backfill = self._jobs, self._rules.backfill
+        rng = np.random.default_rng([self.seed, 3])
+        home_j = homes_of(self.jobs, self.machines, self.seed)
+        jobs, backfill = self.jobs, self.rules.backfill
         columns = (jobs.submit_s, jobs.nodes, jobs.run_s, jobs.requested_s, self._workload_j, home_j, jobs.user)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         for job, (now, nodes, run_s, requested_s, workload, home, user) in enumerate(rows):
@@ -240,9 +228,9 @@ class _Simulation:
                 self._why_not_j[job] = places
                 continue
             engine.advance(self._state, now, backfill)
-            app, input_ = self._truth.workloads[workload]
-            deadline_s = self._rules.deadline and self._rules.deadline * requested_s
-            ask = Ask(nodes, requested_s, app, input_, str(user), self._machines.names[home], deadline_s)
+            app, input_ = self.truth.workloads[workload]
+            deadline_s = self.rules.deadline and self.rules.deadline * requested_s
+            ask = Ask(nodes, requested_s, app, input_, str(user), self.machines.names[home], deadline_s)
             m = self._choose(ask, places.options(self._state, ask, run_s, now, backfill), rng)
             if not (isinstance(m, int | np.integer) and 0 <= m < len(places.platforms)):
                 expected = f"an index below {len(places.platforms)}"
@@ -253,7 +241,7 @@ class _Simulation:
 
     def _place_all(self) -> None:
         """Place the jobs where there is one place to go, without asking."""
-        jobs = self._jobs
+        jobs = self.jobs
         columns = (self._workload_j, jobs.nodes, jobs.run_s, jobs.requested_s)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         for job, (workload, nodes, run_s, requested_s) in enumerate(rows):
@@ -264,14 +252,14 @@ class _Simulation:
                 self._place(job, places, 0, run_s, requested_s)
         done = 0
         while done < len(jobs):
-            done = engine.replay(self._state, done, jobs.submit_s, self._cluster_j, self._rules.backfill)
+            done = engine.replay(self._state, done, jobs.submit_s, self._cluster_j, self.rules.backfill)
             self._state = engine.tidied(self._state)
 
     def _place(self, job: int, places: _Places, m: int, run_s: float, requested_s: float) -> None:
         """Write down where a job goes, how long it will run there, and its limit."""
-        relative, wall_limit_s = float(places.relative_m[m]), self._rules.wall_limit_s or math.inf
+        relative, wall_limit_s = float(places.relative_m[m]), self.rules.wall_limit_s or math.inf
         true_s, limit_s = run_s * float(places.true_m[m]), min(requested_s * relative, wall_limit_s)
-        if self._rules.limits == "double":
+        if self.rules.limits == "double":
             while limit_s < true_s:
                 limit_s = min(2.0 * limit_s, wall_limit_s)
                 self._doublings_j[job] += 1
@@ -284,15 +272,14 @@ class _Simulation:
         self._state.expected_j[job] = run_s * relative * 2.0 ** self._doublings_j[job]
 
     def _outcome(self) -> Outcome:
-        ran = self._cluster_j >= 0
+        ran_j, state = self._cluster_j >= 0, self._state
         run_j, expected_j, limit_j = (
-            np.where(ran, value_j, np.nan)
-            for value_j in (self._state.run_j, self._state.expected_j, self._state.limit_j)
+            np.where(ran_j, seconds_j, np.nan) for seconds_j in (state.run_j, state.expected_j, state.limit_j)
         )
         return Outcome(
-            jobs=self._jobs,
-            machines=self._machines,
-            modes=self._truth.modes,
+            jobs=self.jobs,
+            machines=self.machines,
+            modes=self.truth.modes,
             workload=self._workload_j,
             cluster=self._cluster_j,
             mode=self._mode_j,
@@ -302,9 +289,9 @@ class _Simulation:
             limit_s=limit_j,
             doublings=self._doublings_j,
             killed=self._killed_j,
-            deadline_s=self._jobs.submit_s + (self._rules.deadline or np.inf) * self._jobs.requested_s,
+            deadline_s=self.jobs.submit_s + (self.rules.deadline or np.inf) * self.jobs.requested_s,
             why_not=self._why_not_j,
             policy=self._policy,
-            predictor=self._predictor,
-            seed=self._seed,
+            predictor=self.predictions.name,
+            seed=self.seed,
         )

@@ -62,15 +62,9 @@ def draw(n_jobs: int, machines: Machines, truth: RelativeTimes, *, utilisation: 
     run_s = np.round(np.exp(rng.normal(np.log(_MEDIAN_S), _SIGMA, n_jobs)).clip(_SHORTEST_S, LONGEST_S))
     work_node_s = float((nodes * run_s).sum()) * _mean_relative_time(truth, machines)
     span_s = work_node_s / (utilisation * sum(machines.nodes))
-    return Jobs(
-        np.round(_arrivals(rng, n_jobs, span_s)),
-        nodes,
-        run_s,
-        _limits(rng, run_s),
-        rng.integers(1, _USERS + 1, n_jobs),
-        rng.integers(1, _PROGRAMS + 1, n_jobs),
-        f"{n_jobs:,} jobs drawn with seed {seed}",
-    )
+    submit_s, limit_s = np.round(_arrivals(rng, n_jobs, span_s)), _limits(rng, run_s)
+    user, program = rng.integers(1, _USERS + 1, n_jobs), rng.integers(1, _PROGRAMS + 1, n_jobs)
+    return Jobs(submit_s, nodes, run_s, limit_s, user, program, f"{n_jobs:,} jobs drawn with seed {seed}")
 
 
 def _sizes(rng: np.random.Generator, n_jobs: int, largest: int) -> Integers:
@@ -97,17 +91,15 @@ def _limits(rng: np.random.Generator, run_s: Floats) -> Floats:
 def _mean_relative_time(truth: RelativeTimes, machines: Machines) -> float:
     """Return the relative time of a job that runs anywhere: the mean over applications, and over nodes that run it."""
     cluster_m = machines.clusters_of(truth.modes, truth.name)
+    possible_wm = np.where(np.isnan(truth.relative_wm), np.inf, truth.relative_wm)
     total_w, nodes_w = np.zeros(len(truth.workloads)), np.zeros(len(truth.workloads))
     for c, nodes in enumerate(machines.nodes):
-        best_w = np.where(np.isnan(truth.relative_wm), np.inf, truth.relative_wm)[:, cluster_m == c].min(
-            axis=1, initial=np.inf
-        )
+        best_w = possible_wm[:, cluster_m == c].min(axis=1, initial=np.inf)
         total_w += np.where(np.isinf(best_w), 0.0, best_w * nodes)
         nodes_w += np.where(np.isinf(best_w), 0.0, nodes)
     if not nodes_w.any():
-        raise SettingsError(
-            f"{truth.name}: no workload can run on any of the machines. Check the names of both tables."
-        )
+        problem = "no workload can run on any of the machines. Check the names of both tables."
+        raise SettingsError(f"{truth.name}: {problem}")
     apps = np.array([app for app, _ in truth.workloads])
     anywhere_w = total_w[nodes_w > 0] / nodes_w[nodes_w > 0]
     return float(np.mean([anywhere_w[apps[nodes_w > 0] == app].mean() for app in np.unique(apps[nodes_w > 0])]))

@@ -10,10 +10,9 @@ import pytest
 
 from crossperf.schedule import policies
 from crossperf.schedule.slurm import ranking, setup
-from crossperf.schedule.slurm.ranking import LiveQueues
+from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
 from crossperf.schedule.slurm.site import Site
 from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable
-from crossperf.schedule.slurm.workloads import WorkloadTimes
 from tests.collect.real import need
 from tests.schedule.slurm.cluster import PROGRAMS, Cluster, free_ports
 

@@ -9,8 +9,7 @@ from crossperf.schedule import policies
 from crossperf.schedule.policies import Ask, Options
 from crossperf.schedule.slurm import ranking
 from crossperf.schedule.slurm.controller import Queue, bare_facts
-from crossperf.schedule.slurm.ranking import LiveQueues
-from crossperf.schedule.slurm.workloads import Span, WorkloadTimes
+from crossperf.schedule.slurm.ranking import LiveQueues, Span, WorkloadTimes
 from tests.schedule.slurm.conftest import FACTS, SITE, order, table_of
 
 KNOWN = {

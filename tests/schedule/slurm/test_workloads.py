@@ -10,8 +10,8 @@ import pytest
 
 from crossperf.records import Prediction, Run
 from crossperf.schedule import policies
-from crossperf.schedule.slurm import ranking, workloads
-from crossperf.schedule.slurm.workloads import Span, WorkloadTimes
+from crossperf.schedule.slurm import ranking
+from crossperf.schedule.slurm.ranking import Span, WorkloadTimes
 from crossperf.schedule.times import RelativeTimes
 from tests.schedule.slurm.conftest import FACTS, SITE, order, table_of
 
@@ -29,27 +29,27 @@ def runs(platform: str, *seconds: float, user: str = "ann", input_: str = "melt"
 
 
 def test_predictions_are_taken_relative_to_the_default_partition() -> None:
-    known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
+    known = ranking.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
     assert known["lmp", "", "melt"].spans["h200"] == Span(0.1, 0.05, 0.2)
     assert known["lmp", "", "melt"].seconds == 100.0
-    other = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "genoa")
+    other = ranking.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "genoa")
     assert other["lmp", "", "melt"].spans["h200"] == Span(0.2, 0.2, 0.2), "ranges hold for their own reference alone"
     assert other["lmp", "", "melt"].seconds == 50.0
-    assert workloads.from_predictions([prediction(genoa=1.0)], "epyc-2") == {}
+    assert ranking.from_predictions([prediction(genoa=1.0)], "epyc-2") == {}
 
 
 def test_several_predictions_of_a_workload_are_combined_by_their_mean_log() -> None:
     two = [prediction(**{"epyc-2": 1.0, "h200": 0.1}), prediction(**{"epyc-2": 1.0, "h200": 0.4})]
-    known = workloads.from_predictions(two, "epyc-2")
+    known = ranking.from_predictions(two, "epyc-2")
     assert known["lmp", "", "melt"].spans["h200"].relative == pytest.approx(0.2)
 
 
 def test_a_table_of_relative_times_is_taken_as_it_is_and_gaps_stay_gaps() -> None:
     relative = np.array([[2.0, 1.0, np.nan], [np.nan, 1.0, 3.0]])
     times = RelativeTimes.of([("lmp", "melt"), ("lmp", "other")], ["epyc-2", "genoa", "h200"], relative)
-    known = workloads.from_times(times, "epyc-2")
+    known = ranking.from_times(times, "epyc-2")
     assert known == {("lmp", "", "melt"): WorkloadTimes({"epyc-2": Span(1.0, 1.0, 1.0), "genoa": Span(0.5, 0.5, 0.5)})}
-    assert workloads.from_times(times, "not-there") == {}
+    assert ranking.from_times(times, "not-there") == {}
 
 
 def test_an_application_is_known_by_the_mean_over_its_inputs_with_a_range_that_spans_them() -> None:
@@ -58,7 +58,7 @@ def test_an_application_is_known_by_the_mean_over_its_inputs_with_a_range_that_s
         ("lmp", "", "b"): WorkloadTimes({"epyc-2": Span(1, 1, 1), "h200": Span(0.4, 0.3, 0.8)}, 1000.0),
         ("lmp", "ann", "b"): WorkloadTimes({"epyc-2": Span(1, 1, 1), "h200": Span(9.0, 9.0, 9.0)}),
     }
-    general = workloads.with_apps(known)["lmp", "", ""]
+    general = ranking.with_apps(known)["lmp", "", ""]
     h200 = general.spans["h200"]
     # Half of ln(0.4 / 0.1) between the inputs; ln 4 and ln(8 / 3) over 2.563 within them; 1.2816 of that to each side.
     between = (0.5 * math.log(4.0)) ** 2
@@ -70,9 +70,9 @@ def test_an_application_is_known_by_the_mean_over_its_inputs_with_a_range_that_s
 
 
 def test_measured_medians_take_the_place_of_predictions_where_there_are_enough() -> None:
-    known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
+    known = ranking.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
     measured = [*runs("epyc-2", 90, 100, 110), *runs("genoa", 150, 160, 200, 170), *runs("h200", 1.0, 1.0)]
-    learned = workloads.with_learned(known, measured, "epyc-2")
+    learned = ranking.with_learned(known, measured, "epyc-2")
     for user in ("ann", ""):
         spans = learned["lmp", user, "melt"].spans
         assert spans["genoa"].relative == pytest.approx(1.65)
@@ -86,18 +86,18 @@ def test_measured_medians_take_the_place_of_predictions_where_there_are_enough()
 
 
 def test_a_user_whose_jobs_behave_otherwise_gets_another_answer_than_all_others() -> None:
-    known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5})], "epyc-2")
+    known = ranking.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5})], "epyc-2")
     slow = [*runs("epyc-2", 10, 10, 10, user="bob"), *runs("genoa", 40, 40, 40, user="bob")]
     fast = [*runs("epyc-2", *[10] * 9, user="ann"), *runs("genoa", *[4] * 9, user="ann")]
-    table = table_of(workloads.with_learned(known, [*slow, *fast], "epyc-2"))
+    table = table_of(ranking.with_learned(known, [*slow, *fast], "epyc-2"))
     assert order(table, ("lmp", "bob", "melt")) == ["cpu", "big"]
     assert order(table, ("lmp", "ann", "melt")) == ["big", "cpu"]
     assert order(table, ("lmp", "", "melt")) == ["big", "cpu"]
 
 
 def test_runs_where_the_default_was_not_measured_are_scaled_by_what_is_predicted_there() -> None:
-    known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
-    learned = workloads.with_learned(known, [*runs("genoa", 30, 30, 30), *runs("h200", 60, 60, 60)], "epyc-2")
+    known = ranking.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1})], "epyc-2")
+    learned = ranking.with_learned(known, [*runs("genoa", 30, 30, 30), *runs("h200", 60, 60, 60)], "epyc-2")
     melt = learned["lmp", "ann", "melt"]
     scale_s = math.sqrt(30 / 0.5 * 60 / 0.1)  # the mean log of what each says of the default
     assert melt.seconds == pytest.approx(scale_s)
@@ -107,22 +107,22 @@ def test_runs_where_the_default_was_not_measured_are_scaled_by_what_is_predicted
 
 
 def test_an_input_that_was_never_predicted_borrows_what_is_known_of_the_application() -> None:
-    known = workloads.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5})], "epyc-2")
-    learned = workloads.with_learned(known, runs("epyc-2", 40, 40, 40, input_="nodes-2"), "epyc-2")
+    known = ranking.from_predictions([prediction(**{"epyc-2": 1.0, "genoa": 0.5})], "epyc-2")
+    learned = ranking.with_learned(known, runs("epyc-2", 40, 40, 40, input_="nodes-2"), "epyc-2")
     assert learned["lmp", "ann", "nodes-2"].spans["genoa"].relative == 0.5
     assert learned["lmp", "ann", "nodes-2"].seconds == 40.0
 
 
 def test_failed_runs_teach_no_times() -> None:
     measured = [*runs("epyc-2", 5, 5, 5, status="timeout"), *runs("genoa", 5, 5, 5)]
-    learned = workloads.with_learned({}, measured, "epyc-2")
+    learned = ranking.with_learned({}, measured, "epyc-2")
     assert set(learned["lmp", "ann", "melt"].spans) == {"genoa"}
     table, left_out = ranking.table(learned, SITE, FACTS, policies.make("fastest"), "fastest")
     assert (len(table.rows), left_out) == (0, 3), "one partition alone is no choice"
 
 
 def test_measured_runs_alone_make_a_table_without_any_model() -> None:
-    learned = workloads.with_learned({}, [*runs("epyc-2", 10, 10, 10), *runs("h200", 2, 2, 2)], "epyc-2")
+    learned = ranking.with_learned({}, [*runs("epyc-2", 10, 10, 10), *runs("h200", 2, 2, 2)], "epyc-2")
     table = table_of(learned)
     assert order(table, ("lmp", "", "")) == ["gpu", "cpu"]
     assert table.rows["lmp", "ann", "melt"].seconds == 10.0

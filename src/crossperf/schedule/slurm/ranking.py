@@ -1,21 +1,185 @@
-"""The order in which a policy takes the partitions, for each key of the table that the controller reads."""
+"""What is known of the times of workloads, and the order in which a policy takes the partitions for each."""
 
 from __future__ import annotations
 
+import json
+import math
+import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossperf.schedule.policies import Ask, Options, Policy
+from crossperf.errors import CrossperfError
+from crossperf.records import OK, Prediction, Run
+from crossperf.schedule.policies import RANGE_SIGMAS, Ask, Options, Policy
 from crossperf.schedule.slurm.controller import Queue
 from crossperf.schedule.slurm.site import Site
 from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable
-from crossperf.schedule.slurm.workloads import WorkloadTimes, with_apps
+
+if TYPE_CHECKING:
+    from crossperf.schedule.times import RelativeTimes
 
 #: Where nobody knows how long a job takes, waits are weighed as for one of an hour.
 UNKNOWN_S = 3600.0
+#: From this number on, the successful runs of a key on a platform count for more than a prediction.
+ENOUGH = 3
+
+
+@dataclass(frozen=True)
+class Span:
+    """Time on a platform over time on the reference, its interval, and the measured runs behind it (0: predicted)."""
+
+    relative: float
+    low: float
+    high: float
+    runs: int = 0
+
+
+@dataclass(frozen=True)
+class WorkloadTimes:
+    """What is known of one key: spans by platform, seconds on the reference where known, and nodes of its jobs."""
+
+    spans: Mapping[str, Span]
+    seconds: float | None = None
+    nodes: int = 1
+
+
+def read_predictions(path: Path) -> list[Prediction]:
+    """Return the predictions of a file that ``crossperf predict --json`` wrote."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return [Prediction.from_json(prediction) for prediction in facts["predictions"]]
+    except (ValueError, KeyError, TypeError) as error:
+        problem = f"does not read as predictions ({type(error).__name__}: {error})"
+        expected = "what 'crossperf predict --json' writes"
+        raise CrossperfError(f"{path}: {problem}, expected {expected}.", path=str(path)) from error
+
+
+def from_predictions(predictions: Iterable[Prediction], reference: str) -> dict[Key, WorkloadTimes]:
+    """Return predictions by key, relative to a platform; several of one workload are combined by their mean log.
+
+    A prediction that is relative to another platform loses its intervals: they do not carry over.
+    """
+    known: dict[Key, list[WorkloadTimes]] = defaultdict(list)
+    for prediction in predictions:
+        times = prediction.relative_time
+        if reference not in times:
+            continue
+        relative_to = prediction.source if prediction.relative_to == "source" else prediction.relative_to
+        low, high = (prediction.low, prediction.high) if relative_to == reference else ({}, {})
+        spans = {
+            name: Span(relative, low.get(name, relative), high.get(name, relative))
+            for name, relative in ((name, time / times[reference]) for name, time in times.items())
+        }
+        key = (prediction.app, "", prediction.input)
+        known[key].append(WorkloadTimes(spans, prediction.seconds.get(reference)))
+    return {key: several[0] if len(several) == 1 else _combined(several) for key, several in known.items()}
+
+
+def from_times(times: RelativeTimes, reference: str) -> dict[Key, WorkloadTimes]:
+    """Return a table of relative times by key; workloads that cannot run on the reference are left out."""
+    if reference not in times.modes:
+        return {}
+    m = times.modes.index(reference)
+    known: dict[Key, WorkloadTimes] = {}
+    for w, (app, input_) in enumerate(times.workloads):
+        base = times.relative_wm[w, m]
+        cells = (times.relative_wm[w] / base, times.low_wm[w] / base, times.high_wm[w] / base)
+        spans = {
+            mode: Span(*numbers)
+            for mode, *numbers in zip(times.modes, *(row.tolist() for row in cells), strict=True)
+            if not math.isnan(numbers[0])
+        }
+        if spans:
+            known[app, "", input_] = WorkloadTimes(spans)
+    return known
+
+
+def _combined(several: Sequence[WorkloadTimes]) -> WorkloadTimes:
+    """Return the geometric mean of several predictions of one workload."""
+    spans = {}
+    for name, ours in _by_platform(several):
+        relative, low, high = (
+            math.exp(statistics.fmean(map(math.log, ends)))
+            for ends in zip(*((span.relative, span.low, span.high) for span in ours), strict=True)
+        )
+        spans[name] = Span(relative, low, high)
+    seconds = [known.seconds for known in several if known.seconds is not None]
+    return WorkloadTimes(spans, statistics.median(seconds) if seconds else None, max(known.nodes for known in several))
+
+
+def _by_platform(several: Sequence[WorkloadTimes]) -> Iterator[tuple[str, list[Span]]]:
+    for name in dict.fromkeys(name for known in several for name in known.spans):
+        yield name, [known.spans[name] for known in several if name in known.spans]
+
+
+def with_apps(known: Mapping[Key, WorkloadTimes]) -> dict[Key, WorkloadTimes]:
+    """Return the same with a key for each application, for inputs nobody has seen."""
+    inputs: dict[str, list[WorkloadTimes]] = defaultdict(list)
+    for (app, user, input_), times in known.items():
+        if not user and input_:
+            inputs[app].append(times)
+    general: dict[Key, WorkloadTimes] = {}
+    for app, several in inputs.items():
+        spans = {name: _any_input(ours) for name, ours in _by_platform(several)}
+        general[app, "", ""] = WorkloadTimes(spans, None, round(statistics.median(times.nodes for times in several)))
+    return dict(known) | general
+
+
+def _any_input(spans: Sequence[Span]) -> Span:
+    """Return the span of an input drawn from these: the mean log, with the spread between them and within each."""
+    logs = [math.log(span.relative) for span in spans]
+    within = statistics.fmean((math.log(span.high / span.low) / RANGE_SIGMAS) ** 2 for span in spans)
+    half = math.exp(0.5 * RANGE_SIGMAS * math.sqrt(statistics.pvariance(logs) + within))
+    middle = math.exp(statistics.fmean(logs))
+    return Span(middle, middle / half, middle * half, min(span.runs for span in spans))
+
+
+def with_learned(
+    known: Mapping[Key, WorkloadTimes], runs: Iterable[Run], reference: str, enough: int = ENOUGH
+) -> dict[Key, WorkloadTimes]:
+    """Return the same with what finished jobs teach: where `enough` runs were measured their median is taken.
+
+    Runs of a user count for that user's key and for the one of all users.
+    """
+    measured: dict[Key, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        if run.status == OK and run.runtime_s:
+            for user in {str(run.metadata.get("user") or ""), ""}:
+                measured[run.app, user, run.input][run.platform].append(run)
+    general = with_apps(known)
+    learned = dict(known)
+    for (app, user, input_), by_platform in measured.items():
+        sure = {name: several for name, several in by_platform.items() if len(several) >= enough}
+        base = known.get((app, "", input_)) or general.get((app, "", "")) or WorkloadTimes({})
+        if sure:
+            learned[app, user, input_] = _measured(base, sure, reference)
+    return learned
+
+
+def _measured(base: WorkloadTimes, runs: Mapping[str, Sequence[Run]], reference: str) -> WorkloadTimes:
+    """Return spans with measured medians in the place of predictions, on the scale of the reference."""
+    seconds = {name: sorted(run.runtime_s or 0.0 for run in several) for name, several in runs.items()}
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    anchors = [math.log(median / base.spans[name].relative) for name, median in medians.items() if name in base.spans]
+    if reference in medians:
+        scale_s = medians[reference]
+    elif anchors:
+        scale_s = math.exp(statistics.fmean(anchors))
+    else:
+        # Neither measured nor predicted there: the measured ones are still comparable with each other.
+        scale_s = min(medians.values())
+    spans = dict(base.spans) if anchors or reference in medians else {}
+    for name, values in seconds.items():
+        low, high = np.quantile(values, (0.1, 0.9)).tolist()
+        spans[name] = Span(medians[name] / scale_s, low / scale_s, high / scale_s, len(values))
+    nodes = [int(run.metadata.get("nodes") or 1) for several in runs.values() for run in several]
+    return WorkloadTimes(spans, scale_s, round(statistics.median(nodes)))
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,24 @@
-"""A figure of a simulation: every job on its nodes for a few, use and queues over time for many."""
+"""Simulations as a person sees them: tables and sentences on stdout, and a figure.
+
+The figure shows every job on its nodes where there are few, and use and queues over time where there are many.
+"""
 
 # C clusters
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.markup import escape
 
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import MissingDependencyError
 from crossperf.report.figures.drawn import Drawn
-from crossperf.schedule.outcome import Outcome
+from crossperf.report.terminal import console, rich_table
+from crossperf.schedule.compare import METRIC, Comparison, PolicyScores, TurnaroundDifference
+from crossperf.schedule.outcome import Outcome, metrics_table, use_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,10 +30,67 @@ _POINTS = 1_000
 _HOUR_S = 3600.0
 
 
+def outcomes(simulations: Sequence[Outcome]) -> None:
+    """Print the metrics of simulations of the same jobs, and the use of the clusters."""
+    out = console()
+    out.print(escape(simulations[0].about))
+    out.print(rich_table(metrics_table(simulations)))
+    out.print("share of each cluster in use, and jobs that ran there:")
+    out.print(rich_table(use_table(simulations)))
+
+
+def comparison(result: Comparison) -> None:
+    """Print the mean metrics over the seeds with their intervals, and which differences are real."""
+    out = console()
+    out.print(result.about)
+    out.print(rich_table(result.table()))
+    if not result.differences:
+        out.print("which differences are real takes two seeds or more, and two policies or predictors")
+        return
+    real = [difference for difference in result.differences if difference.real]
+    out.print(
+        f"{len(real)} of {len(result.differences)} differences in mean turnaround are real (paired over the seeds, "
+        "corrected for their number); the best with each predictor and of each policy:"
+    )
+    for difference in _from_the_best(result):
+        out.print(escape(_sentence(difference)), style=None if difference.real else "dim")
+
+
+def _from_the_best(result: Comparison) -> list[TurnaroundDifference]:
+    """Return the differences whose better side is the best of its predictor or policy."""
+
+    def best(shared: str, value: str) -> PolicyScores:
+        rivals = [scores for scores in result.scores if getattr(scores, shared) == value]
+        return min(rivals, key=lambda scores: scores.interval(METRIC)[0])
+
+    shown = []
+    for difference in result.differences:
+        first, second = difference.first, difference.second
+        shared = "predictor" if first.predictor == second.predictor else "policy"
+        if best(shared, getattr(first, shared)).name in (first.name, second.name):
+            shown.append(difference)
+    return shown
+
+
+def _sentence(difference: TurnaroundDifference) -> str:
+    """Return how two combinations differ in words, the shorter turnaround first."""
+    first, second, change = difference.first, difference.second, difference.factor
+    low, high = difference.low, difference.high
+    if change > 1.0:
+        first, second, change, low, high = second, first, 1.0 / change, 1.0 / high, 1.0 / low
+    what = "real" if difference.real else "may be chance"
+    return (
+        f"{first.name}: {1 - change:.1%} less than {second.name} ({1 - high:.1%} to {1 - low:.1%}; "
+        f"p {difference.p:.2g}, {what})"
+    )
+
+
 def draw(outcome: Outcome) -> Drawn:
     """Return the figure of an outcome, a panel for each cluster."""
     try:
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
     except ImportError as error:
         raise MissingDependencyError("a figure needs matplotlib: pip install 'crossperf[report]'") from error
     few = len(outcome.jobs) <= FEW
@@ -40,12 +104,13 @@ def draw(outcome: Outcome) -> Drawn:
         ax.spines[["top", "right"]].set_visible(False)
     axes[-1].set_xlabel("hours since the first job arrived")
     question = "Where did every job run?" if few else "Which clusters were busy, and where did jobs queue?"
-    counts = outcome.counts()
-    placed = f"{counts.placed:,} of {counts.jobs:,} jobs placed"
+    placed = f"{outcome.placed.sum():,} of {len(outcome.jobs):,} jobs placed"
     caption = f"{outcome.policy} with {outcome.predictor}: {placed}"
     figure.suptitle(f"{question}\n{caption}", fontsize="large")
     if not few:
-        figure.legend(handles=_legend(), loc="outside lower right", ncols=2, frameon=False)
+        used = Patch(color="tab:blue", alpha=0.4, label="nodes in use (left)")
+        waiting = Line2D([], [], color="tab:red", linewidth=0.8, label="jobs waiting (right)")
+        figure.legend(handles=[used, waiting], loc="outside lower right", ncols=2, frameon=False)
     return Drawn(figure, caption, title=question, name="schedule")
 
 
@@ -110,14 +175,6 @@ def _use(ax: Axes, outcome: Outcome, c: int) -> None:
     right.set_ylim(bottom=0.0, top=max(1.0, 1.05 * waiting.max()))
     right.yaxis.set_major_locator(MaxNLocator("auto", integer=True))  # there is no half a job
     right.spines["top"].set_visible(False)
-
-
-def _legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    used = Patch(color="tab:blue", alpha=0.4, label="nodes in use (left)")
-    return [used, Line2D([], [], color="tab:red", linewidth=0.8, label="jobs waiting (right)")]
 
 
 def levels(grid_s: Floats, from_s: Floats, to_s: Floats, weight: Integers) -> Floats:
