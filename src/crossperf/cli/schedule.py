@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -73,11 +76,7 @@ def simulate(
     seed: int,
     seeds: int | None,
     comparing: bool,
-    limits: str,
-    wall_limit_s: float | None,
     utilisation: float,
-    deadline: float | None,
-    backfill: bool,
     processors_per_node: int | None,
     cells: str | None,
     reference: str | None,
@@ -85,6 +84,7 @@ def simulate(
     source: str | None,
     figure_file: Path | None,
     json_file: Path | None,
+    **rules_given: Any,
 ) -> None:
     """Simulate clusters under policies that see predictions while the truth decides."""
     from crossperf.schedule import policies, readers, synthetic
@@ -100,28 +100,27 @@ def simulate(
     clusters = readers.read_machines(machines)
     true_times = readers.read_times(truth, cells=cells, reference=reference)
     asked_for = list(dict.fromkeys(names(predictions) or []))
-    predicted = _apart(asked_for, [_predictions(name, true_times, cells, runs_file, source) for name in asked_for])
+    predicted = [_predictions(name, true_times, cells, runs_file, source) for name in asked_for]
+    shared = {name for name, count in Counter(table.name for table in predicted).items() if count > 1}
+    # Tables that share a name go by what the user wrote.
+    named = zip(asked_for, predicted, strict=True)
+    predicted = [replace(table, name=written) if table.name in shared else table for written, table in named]
     if not policy_names or not predicted:
         raise SettingsError("--policy and --predictions: expected at least one of each.")
     true_times, *predicted = aligned(true_times, *predicted)
-    if wall_limit_s is None and n_jobs.isdecimal():
-        wall_limit_s = synthetic.LONGEST_S
-    rules = Rules(limits, wall_limit_s, backfill, deadline)
+    if rules_given["wall_limit_s"] is None and n_jobs.isdecimal():
+        rules_given["wall_limit_s"] = synthetic.LONGEST_S
+    rules = Rules(**rules_given)
     jobs_of = _jobs(n_jobs, clusters, true_times, utilisation, processors_per_node)
     if comparing:
         with progress_bar("simulating") as progress:
-            several = list(range(seed, seed + (seeds or 10)))
-            result = compare(
-                jobs_of, clusters, true_times, predicted, policy_names, several, rules=rules, progress=progress
-            )
+            tables = (clusters, true_times, predicted, policy_names)
+            result = compare(jobs_of, *tables, range(seed, seed + (seeds or 10)), rules=rules, progress=progress)
         _show_comparison(result, jobs_of(seed), true_times, json_file)
     else:
         jobs = jobs_of(seed)
-        outcomes = [
-            run(jobs, clusters, true_times, table, name, rules=rules, seed=seed)
-            for name in policy_names
-            for table in predicted
-        ]
+        pairs = itertools.product(policy_names, predicted)
+        outcomes = [run(jobs, clusters, true_times, table, name, rules=rules, seed=seed) for name, table in pairs]
         _show_outcomes(outcomes, true_times, figure_file, json_file)
 
 
@@ -169,17 +168,6 @@ def _predictions(
             f"folder, or one of {some_of(PREDICTORS)}."
         )
     return read_times(name, cells=cells)
-
-
-def _apart(written: Sequence[str], tables: Sequence[RelativeTimes]) -> list[RelativeTimes]:
-    """Return predictions under different names: those that share one go by what the user wrote."""
-    from dataclasses import replace
-
-    short = [table.name for table in tables]
-    return [
-        replace(table, name=name) if short.count(table.name) > 1 else table
-        for name, table in zip(written, tables, strict=True)
-    ]
 
 
 def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source: str | None) -> RelativeTimes:

@@ -20,10 +20,9 @@ from crossperf.cli.output import say, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
-    from crossperf.schedule.slurm.advise import Advice
+    from crossperf.schedule.slurm.advise import Advice, Submission
     from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
     from crossperf.schedule.slurm.site import Site
-    from crossperf.schedule.slurm.submission import Submission
     from crossperf.schedule.slurm.table import Key, PartitionFacts, PlacementTable
 
 #: Lines of a history that are named one by one; the rest is counted.
@@ -255,16 +254,16 @@ def advise(scale_limits: bool, dry_run: bool, command: tuple[str, ...], **how: A
     What sbatch prints and its exit status come through untouched. Whatever keeps this from choosing, the job is
     submitted as it was written.
     """
-    from crossperf.schedule.slurm import advise, submission
+    from crossperf.schedule.slurm import advise
 
     sbatch, *arguments = command
     if Path(sbatch).name != "sbatch":
         raise SettingsError(f"advise: found {sbatch!r}, expected sbatch and its arguments after --.")
-    asked = submission.parse(arguments, os.environ)
+    asked = advise.parse(arguments, os.environ)
     stdin = sys.stdin.buffer.read() if asked.takes_stdin else None
     words = list(command)
     try:
-        asked = submission.parse(arguments, os.environ, stdin)
+        asked = advise.parse(arguments, os.environ, stdin)
         advice = _advice(asked, sbatch=sbatch, stdin=stdin, **how)
         words = advise.command(sbatch, asked, advice, scale_limits=scale_limits)
         say(f"crossperf: {advice.reason}{'.' if advice.partition else '; submitted as it is.'}")
@@ -282,8 +281,6 @@ def advise(scale_limits: bool, dry_run: bool, command: tuple[str, ...], **how: A
 def _advice(
     asked: Submission, table_file: Path | None, policy: str | None, deadline_s: float | None, **sbatch: Any
 ) -> Advice:
-    import numpy as np
-
     from crossperf.schedule import policies
     from crossperf.schedule.slurm import table
     from crossperf.schedule.slurm.advise import advise
@@ -294,9 +291,8 @@ def _advice(
     if not policy and known.policy not in policies.POLICIES:
         # Data must not decide which program is run: it might be one of this folder that only bears the name.
         raise SettingsError(f"advise: {table_file} was made by {known.policy!r}, expected --policy to name it as well.")
-    chosen, user = policies.make(policy or known.policy), getpass.getuser()
-    rng = np.random.default_rng()
-    return advise(asked, known, chosen, user, rng, deadline_s=deadline_s, **sbatch)
+    chosen = policies.make(policy or known.policy)
+    return advise(asked, known, chosen, getpass.getuser(), deadline_s=deadline_s, **sbatch)
 
 
 @slurm.command()

@@ -17,7 +17,7 @@ from crossperf.arrays import Floats, Integers
 from crossperf.errors import MissingDependencyError
 from crossperf.report.figures.drawn import Drawn
 from crossperf.report.terminal import console, rich_table
-from crossperf.schedule.compare import METRIC, Comparison, PolicyScores, TurnaroundDifference
+from crossperf.schedule.compare import METRIC, Comparison, TurnaroundDifference
 from crossperf.schedule.outcome import Outcome, metrics_table, use_table
 
 if TYPE_CHECKING:
@@ -52,24 +52,17 @@ def comparison(result: Comparison) -> None:
         f"{len(real)} of {len(result.differences)} differences in mean turnaround are real (paired over the seeds, "
         "corrected for their number); the best with each predictor and of each policy:"
     )
-    for difference in _from_the_best(result):
-        out.print(escape(_sentence(difference)), style=None if difference.real else "dim")
-
-
-def _from_the_best(result: Comparison) -> list[TurnaroundDifference]:
-    """Return the differences whose better side is the best of its predictor or policy."""
-
-    def best(shared: str, value: str) -> PolicyScores:
-        rivals = [scores for scores in result.scores if getattr(scores, shared) == value]
-        return min(rivals, key=lambda scores: scores.interval(METRIC)[0])
-
-    shown = []
     for difference in result.differences:
-        first, second = difference.first, difference.second
-        shared = "predictor" if first.predictor == second.predictor else "policy"
-        if best(shared, getattr(first, shared)).name in (first.name, second.name):
-            shown.append(difference)
-    return shown
+        if _holds_the_best(difference, result):
+            out.print(escape(_sentence(difference)), style=None if difference.real else "dim")
+
+
+def _holds_the_best(difference: TurnaroundDifference, result: Comparison) -> bool:
+    """Tell whether one side is the best of the predictor or policy that both share."""
+    first, second = difference.first, difference.second
+    shared = "predictor" if first.predictor == second.predictor else "policy"
+    rivals = [scores for scores in result.scores if getattr(scores, shared) == getattr(first, shared)]
+    return min(rivals, key=lambda scores: scores.interval(METRIC)[0]).name in (first.name, second.name)
 
 
 def _sentence(difference: TurnaroundDifference) -> str:
@@ -79,10 +72,8 @@ def _sentence(difference: TurnaroundDifference) -> str:
     if change > 1.0:
         first, second, change, low, high = second, first, 1.0 / change, 1.0 / high, 1.0 / low
     what = "real" if difference.real else "may be chance"
-    return (
-        f"{first.name}: {1 - change:.1%} less than {second.name} ({1 - high:.1%} to {1 - low:.1%}; "
-        f"p {difference.p:.2g}, {what})"
-    )
+    interval = f"{1 - high:.1%} to {1 - low:.1%}; p {difference.p:.2g}, {what}"
+    return f"{first.name}: {1 - change:.1%} less than {second.name} ({interval})"
 
 
 def draw(outcome: Outcome) -> Drawn:

@@ -66,13 +66,9 @@ class PolicyScores:
 class TurnaroundDifference:
     """How the mean turnaround of two combinations of policy and predictor differs over the same seeds.
 
-    Parameters
-    ----------
-    factor, low, high
-        Turnaround of the first over that of the second, the geometric mean over the seeds, and its 95 % interval.
-    p
-        Chance of a difference this large where there is none (paired t-test on logs), corrected after Holm for the
-        number of differences that are looked at.
+    `factor` is the turnaround of the first over that of the second, the geometric mean over the seeds, with its 95 %
+    interval. `p` is the chance of a difference this large where there is none (paired t-test on logs), corrected after
+    Holm for the number of differences that are looked at.
     """
 
     first: PolicyScores
@@ -200,23 +196,16 @@ def compare(
             outcomes[j].append((outcome.metrics(), outcome.counts()))
             if progress:
                 progress(f"{policy} with {table.name}, seed {seed}", i * len(pairs) + j + 1, len(seeds) * len(pairs))
-    scores = [_scores(policy, table.name, rows) for (policy, table), rows in zip(pairs, outcomes, strict=True)]
+    scores = []
+    for (policy, table), rows in zip(pairs, outcomes, strict=True):
+        metrics = {part.name: np.array([getattr(row, part.name) for row, _ in rows]) for part in fields(JobMetrics)}
+        scores.append(PolicyScores(policy, table.name, metrics, sum((counts for _, counts in rows), JobCounts())))
     return Comparison(tuple(seeds), tuple(scores), tuple(differences(scores)))
-
-
-def _scores(policy: str, predictor: str, rows: Sequence[tuple[JobMetrics, JobCounts]]) -> PolicyScores:
-    names = [column.name for column in fields(JobMetrics)]
-    metrics = {name: np.array([getattr(metrics, name) for metrics, _ in rows]) for name in names}
-    return PolicyScores(policy, predictor, metrics, sum((counts for _, counts in rows), JobCounts()))
 
 
 def differences(scores: Sequence[PolicyScores]) -> list[TurnaroundDifference]:
     """Return how combinations differ that share a policy or a predictor; none with a single seed."""
-    pairs = [
-        (first, second)
-        for first, second in combinations(scores, 2)
-        if first.policy == second.policy or first.predictor == second.predictor
-    ]
+    pairs = [(a, b) for a, b in combinations(scores, 2) if a.policy == b.policy or a.predictor == b.predictor]
     if not pairs or len(pairs[0][0].metrics[METRIC]) < 2:
         return []
     tests = [_paired(first.metrics[METRIC], second.metrics[METRIC]) for first, second in pairs]

@@ -216,37 +216,29 @@ def predict_waits(
     done (`_drained`), times what jobs of about its size and limit have waited there of late over what this rule
     foresaw for them: small and short jobs are backfilled, large ones are overtaken.
     """
-    octave = _octave(nodes)
     for m in range(len(clusters_m)):
         c = clusters_m[m]
         fits = nodes <= state.free_c[c]
         if fits and (state.queued_c[c] == 0 or (backfill and _may_backfill(state, c, nodes, limit_m[m], now))):
             wait_m[m] = 0.0
         else:
-            limit_class = _limit_class(limit_m[m])
+            octave, limit_class = _kind(nodes, limit_m[m])
             waited_s = state.waited_col[c, octave, limit_class] + _TRUST_S
             foreseen_s = state.foreseen_col[c, octave, limit_class] + _TRUST_S
             wait_m[m] = (_drained(state, c, nodes, now) - now) * waited_s / foreseen_s
 
 
 @compiled
-def _octave(nodes: int) -> int:
-    """Return 0 for 1 node, 1 for 2-3, 2 for 4-7, and so on."""
-    octave = 0
+def _kind(nodes: int, limit_s: float) -> tuple[int, int]:
+    """Return the octave of a size, 0 for 1 node, 1 for 2-3, ..., and the class of a limit, 0 below 15 minutes, ..."""
+    octave, limit_class = 0, 0
     while nodes > 1:
         nodes >>= 1
         octave += 1
-    return octave
-
-
-@compiled
-def _limit_class(limit_s: float) -> int:
-    """Return 0 for limits below 15 minutes, 1 below 30, and so on."""
-    limit_class = 0
     while limit_s >= _FIRST_LIMIT_S and limit_class < _LIMIT_CLASSES - 1:
         limit_s *= 0.5
         limit_class += 1
-    return limit_class
+    return octave, limit_class
 
 
 @compiled
@@ -433,7 +425,7 @@ def _dequeue(state: State, c: int, place: int, now: float) -> None:
 @compiled
 def _learn_from_wait(state: State, c: int, job: int, now: float) -> None:
     """Note what a job that starts has waited, and what was foreseen for it."""
-    octave, limit_class = _octave(state.nodes_j[job]), _limit_class(state.limit_j[job])
+    octave, limit_class = _kind(state.nodes_j[job], state.limit_j[job])
     waited_s = now - state.queued_at_j[job]
     for sums_col, wait_s in ((state.waited_col, waited_s), (state.foreseen_col, state.foreseen_j[job])):
         sums_col[c, octave, limit_class] = _MEMORY * sums_col[c, octave, limit_class] + wait_s

@@ -75,22 +75,10 @@ class ClusterUse:
 class Outcome:
     """What became of every job, in arrays over the jobs.
 
-    It prints as its metrics and the use of the clusters; `to_frame` has a row for each job.
-
-    Parameters
-    ----------
-    cluster, mode
-        Where a job ran: indices into the machines and `modes`, -1 for a job that could go nowhere.
-    start_s, run_s
-        NaN for a job that could go nowhere.
-    expected_run_s
-        What was predicted, doubled as often as the limit.
-    doublings
-        How often the limit that the prediction gave had to be doubled.
-    killed
-        Jobs that were ended at their limit.
-    deadline_s
-        Until when a job should have ended, infinite where it has no deadline.
+    It prints as its metrics and the use of the clusters; `to_frame` has a row for each job. `cluster` and `mode` are
+    where a job ran: indices into the machines and `modes`, -1 for one that could go nowhere, whose times are NaN.
+    `expected_run_s` is what was predicted, doubled as often as the limit that the prediction gave (`doublings`).
+    `killed` jobs were ended at their limit. `deadline_s` is infinite where a job has no deadline.
     """
 
     jobs: Jobs
@@ -177,14 +165,8 @@ class Outcome:
 
     def metrics(self) -> JobMetrics:
         """Return the metrics over the jobs that ran."""
-        return JobMetrics(
-            *self._summary(self.wait_s),
-            *self._summary(self.turnaround_s),
-            *self._summary(self.bounded_slowdown),
-            self._summary(self.run_s)[0],
-            self.makespan_s,
-            self.cost,
-        )
+        waits, turnarounds, slowdowns = map(self._summary, (self.wait_s, self.turnaround_s, self.bounded_slowdown))
+        return JobMetrics(*waits, *turnarounds, *slowdowns, self._summary(self.run_s)[0], self.makespan_s, self.cost)
 
     def _summary(self, value_j: Floats) -> tuple[float | None, float | None, float | None]:
         """Return mean, median and 95th percentile over the jobs that ran."""

@@ -33,14 +33,8 @@ from crossperf.errors import SettingsError
 class Ask:
     """What is known of a job when it must be placed.
 
-    Parameters
-    ----------
-    requested_s
-        The time limit that the user asked for, on the reference platform.
-    pinned
-        The user's own choice: the name of a placement, or of a cluster.
-    deadline_s
-        Seconds from now until which the job should have ended.
+    `requested_s` is the time limit that the user asked for, on the reference platform; `pinned` the user's own choice,
+    a placement or a cluster; `deadline_s` the seconds from now until which the job should have ended.
     """
 
     nodes: int
@@ -56,20 +50,10 @@ class Ask:
 class Options:
     """Where a job could go: one entry per placement that can take it, in arrays of the same length.
 
-    Parameters
-    ----------
-    platforms
-        Names of the placements: a cluster's mode, a partition.
-    clusters
-        Which nodes and queue each placement takes: placements of one cluster share both.
-    run_s, low_s, high_s
-        The predicted run time there, and its 80 % interval; all three are equal where no interval is known.
-    nodes, free_nodes, queued
-        Nodes in all, nodes that are free now, and jobs that wait there now.
-    price_per_node_hour
-        The price; 0 where none is known.
-    waits
-        What computes the predicted waits; policies ask for them with `wait_s`.
+    `platforms` names the placements: a cluster's mode, a partition. Those of the same name in `clusters` share nodes
+    and queue. `run_s` is the predicted run time, `low_s` to `high_s` its 80 % interval; all three are equal where none
+    is known. `queued` counts the jobs that wait there now. A price of 0 is an unknown one. `waits` computes the
+    predicted waits; policies ask for them with `wait_s`.
 
     >>> options = Options.of(["cpu", "gpu"], run_s=[100.0, 10.0], nodes=[64, 4], wait_s=[0.0, 200.0])
     >>> turnaround(Ask(1, 600.0), options, np.random.default_rng(0))
@@ -102,14 +86,9 @@ class Options:
         price_per_node_hour: Sequence[float] | None = None,
         wait_s: Sequence[float] | Callable[[], Floats] | None = None,
     ) -> Options:
-        """Return options from lists of the same length; what is left out is taken as unknown.
+        """Return options from lists of the same length; what is left out is unknown, free, or no wait.
 
-        Parameters
-        ----------
-        free_nodes
-            All of them are free where this is left out.
-        wait_s
-            Seconds, or a function that returns them when a policy asks; no wait where this is left out.
+        `wait_s` is seconds, or a function that returns them when a policy asks.
         """
         nothing = [0.0] * len(platforms)
         return cls(
@@ -137,12 +116,7 @@ _P = TypeVar("_P", bound=Policy)
 
 
 def policy(name: str) -> Callable[[_P], _P]:
-    """Register a function as the policy `name`, and return it.
-
-    Parameters
-    ----------
-    name
-        What `make`, `simulate` and ``--policy`` call it.
+    """Register a function as the policy that `make`, `simulate` and ``--policy`` call `name`, and return it.
 
     >>> @policy("first")
     ... def first(ask, options, rng):
@@ -159,12 +133,7 @@ def policy(name: str) -> Callable[[_P], _P]:
 
 
 def make(name: str) -> Policy:
-    """Return a policy by its name, from ``FILE.py:FUNCTION``, or from an installed entry point.
-
-    Parameters
-    ----------
-    name
-        A name of `POLICIES`, a function of a file, or an entry point of the group ``crossperf.policies``.
+    """Return a policy by its name, from ``FILE.py:FUNCTION``, or from an entry point of ``crossperf.policies``.
 
     >>> make("fastest")(Ask(1, 60.0), Options.of(["cpu", "gpu"], run_s=[9.0, 2.0], nodes=[1, 1]), None)
     1
@@ -173,10 +142,8 @@ def make(name: str) -> Policy:
         return POLICIES[name]()
     loaded = plugins.load(name, "policy", known=POLICIES)
     if not callable(loaded):
-        raise SettingsError(
-            f"policy: {name} is no function, expected one of (ask, options, rng) that returns an index.",
-            argument="policy",
-        )
+        expected = "one of (ask, options, rng) that returns an index"
+        raise SettingsError(f"policy: {name} is no function, expected {expected}.", argument="policy")
     return cast(Policy, loaded)
 
 
@@ -192,13 +159,11 @@ class RoundRobin:
 
     def __init__(self) -> None:
         self._turn: dict[str, int] = {}
-        self._calls = 0
 
     def __call__(self, ask: Ask, options: Options, rng: np.random.Generator) -> int:
         """Take the cluster that was taken longest ago."""
         cluster = min(dict.fromkeys(options.clusters), key=lambda name: self._turn.get(name, 0))
-        self._calls += 1
-        self._turn[cluster] = self._calls
+        self._turn[cluster] = max(self._turn.values(), default=0) + 1
         return _fastest_on(cluster, options)
 
 

@@ -69,6 +69,4 @@ def _averaged(truth: RelativeTimes, group_w: Integers, name: str) -> RelativeTim
                 relative_wm[rows_w, m] = mean = 1.0 / (1.0 / cells).mean()
                 low_wm[rows_w, m] = min(mean, np.quantile(cells, 0.1))
                 high_wm[rows_w, m] = max(mean, np.quantile(cells, 0.9))
-    return RelativeTimes.of(
-        truth.workloads, truth.modes, relative_wm, low_wm, high_wm, group_w=truth.group_w, name=name
-    )
+    return replace(truth, relative_wm=relative_wm, low_wm=low_wm, high_wm=high_wm, name=name, notes=())

@@ -148,11 +148,8 @@ def _from_json(path: Path) -> RelativeTimes:
 
 def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> RelativeTimes:
     """Return the median times of a runs table, relative to a platform; workloads not measured there are left out."""
-    cells = (
-        table.succeeded.group_by("app", "input", "platform")
-        .agg(pl.col("runtime_s").median())
-        .sort("app", "input", "platform")
-    )
+    key = ["app", "input", "platform"]
+    cells = table.succeeded.group_by(key).agg(pl.col("runtime_s").median()).sort(key)
     platforms = sorted(cells["platform"].unique())
     if not platforms:
         raise _refusal(table.path, "found no successful run, expected measured times.")
@@ -171,10 +168,9 @@ def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> R
     relative_wm = seconds_wm / seconds_wm[:, [platforms.index(reference)]]
     workloads = list(zip(measured["app"].to_list(), measured["input"].to_list(), strict=True))
     missing = wide.height - measured.height
-    notes = [f"{missing:,} workloads of {table.path} were not measured on {reference} and are not drawn."]
-    return RelativeTimes.of(
-        workloads, platforms, relative_wm, name=Path(table.path).name, notes=notes if missing else []
-    )
+    note = f"{missing:,} workloads of {table.path} were not measured on {reference} and are not drawn."
+    name, notes = Path(table.path).name, [note] if missing else []
+    return RelativeTimes.of(workloads, platforms, relative_wm, name=name, notes=notes)
 
 
 def read_machines(path: str | os.PathLike[str]) -> Machines:

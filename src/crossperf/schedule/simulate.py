@@ -29,17 +29,10 @@ LIMITS = ("double", "strict")
 class Rules:
     """What holds for all jobs of a simulation.
 
-    Parameters
-    ----------
-    limits
-        ``double``: a limit that is too short is doubled before the job is submitted, as often as it takes, and
-        counted; ``strict``: the job is ended at its limit.
-    wall_limit_s
-        The longest limit that the clusters grant; ``None`` for none.
-    backfill
-        EASY backfilling; without it, first come, first served alone.
-    deadline
-        How many times its requested time after its arrival a job should have ended; ``None`` for no deadlines.
+    With `limits` ``double`` a limit that is too short is doubled before the job is submitted, as often as it takes, and
+    counted; with ``strict`` the job is ended at its limit. `wall_limit_s` is the longest limit that the clusters grant.
+    `backfill` is EASY backfilling; without it, first come, first served alone. A job should have ended `deadline` times
+    its requested time after its arrival. ``None`` stands for no limit and no deadlines.
     """
 
     limits: str = "double"
@@ -79,18 +72,9 @@ class _Places(NamedTuple):
             engine.predict_waits(state, self.cluster_m, limit_m, ask.nodes, now, backfill, wait_m)
             return wait_m
 
-        return Options(
-            self.platforms,
-            self.clusters,
-            run_s * self.relative_m,
-            run_s * self.low_m,
-            run_s * self.high_m,
-            self.nodes_m,
-            state.free_c[self.cluster_m],
-            state.queued_c[self.cluster_m],
-            self.price_m,
-            waits,
-        )
+        times = (run_s * self.relative_m, run_s * self.low_m, run_s * self.high_m)
+        nodes = (self.nodes_m, state.free_c[self.cluster_m], state.queued_c[self.cluster_m])
+        return Options(self.platforms, self.clusters, *times, *nodes, self.price_m, waits)
 
 
 class _Atlas:
@@ -124,19 +108,13 @@ class _Atlas:
         return self._of(workload, np.flatnonzero(fits_m)) if fits_m.any() else int(runs_m.any())
 
     def _of(self, workload: int, mode_m: Integers) -> _Places:
-        cluster_m, predictions = self._cluster_m[mode_m], self._predictions
-        return _Places(
-            tuple(self._truth.modes[m] for m in mode_m),
-            tuple(self._machines.names[c] for c in cluster_m),
-            mode_m,
-            cluster_m,
-            self._nodes_m[mode_m],
-            np.array(self._machines.price_per_node_hour)[cluster_m],
-            self._truth.relative_wm[workload, mode_m],
-            predictions.relative_wm[workload, mode_m],
-            predictions.low_wm[workload, mode_m],
-            predictions.high_wm[workload, mode_m],
-        )
+        cluster_m, seen = self._cluster_m[mode_m], self._predictions
+        platforms = tuple(self._truth.modes[m] for m in mode_m)
+        clusters = tuple(self._machines.names[c] for c in cluster_m)
+        price_m = np.array(self._machines.price_per_node_hour)[cluster_m]
+        tables = (self._truth.relative_wm, seen.relative_wm, seen.low_wm, seen.high_wm)
+        times = (cells_wm[workload, mode_m] for cells_wm in tables)
+        return _Places(platforms, clusters, mode_m, cluster_m, self._nodes_m[mode_m], price_m, *times)
 
 
 def simulate(
@@ -276,22 +254,9 @@ class _Simulation:
         run_j, expected_j, limit_j = (
             np.where(ran_j, seconds_j, np.nan) for seconds_j in (state.run_j, state.expected_j, state.limit_j)
         )
-        return Outcome(
-            jobs=self.jobs,
-            machines=self.machines,
-            modes=self.truth.modes,
-            workload=self._workload_j,
-            cluster=self._cluster_j,
-            mode=self._mode_j,
-            start_s=self._state.start_j,
-            run_s=run_j,
-            expected_run_s=expected_j,
-            limit_s=limit_j,
-            doublings=self._doublings_j,
-            killed=self._killed_j,
-            deadline_s=self.jobs.submit_s + (self.rules.deadline or np.inf) * self.jobs.requested_s,
-            why_not=self._why_not_j,
-            policy=self._policy,
-            predictor=self.predictions.name,
-            seed=self.seed,
-        )
+        where = (self._workload_j, self._cluster_j, self._mode_j)
+        times = (state.start_j, run_j, expected_j, limit_j)
+        deadline_j = self.jobs.submit_s + (self.rules.deadline or np.inf) * self.jobs.requested_s
+        limits = (self._doublings_j, self._killed_j, deadline_j)
+        names = (self._policy, self.predictions.name, self.seed)
+        return Outcome(self.jobs, self.machines, self.truth.modes, *where, *times, *limits, self._why_not_j, *names)

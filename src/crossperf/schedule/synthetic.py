@@ -53,16 +53,16 @@ def draw(n_jobs: int, machines: Machines, truth: RelativeTimes, *, utilisation: 
     if n_jobs < 1:
         raise SettingsError(f"n_jobs: found {n_jobs}, expected 1 or more.", argument="n_jobs")
     if not 0.0 < utilisation <= 10.0:
-        raise SettingsError(
-            f"utilisation: found {utilisation:g}, expected a share above 0 and up to 10, such as 0.9.",
-            argument="utilisation",
-        )
+        expected = "a share above 0 and up to 10, such as 0.9"
+        raise SettingsError(f"utilisation: found {utilisation:g}, expected {expected}.", argument="utilisation")
     rng = np.random.default_rng([seed, 0])
     nodes = _sizes(rng, n_jobs, max(machines.nodes))
     run_s = np.round(np.exp(rng.normal(np.log(_MEDIAN_S), _SIGMA, n_jobs)).clip(_SHORTEST_S, LONGEST_S))
     work_node_s = float((nodes * run_s).sum()) * _mean_relative_time(truth, machines)
     span_s = work_node_s / (utilisation * sum(machines.nodes))
-    submit_s, limit_s = np.round(_arrivals(rng, n_jobs, span_s)), _limits(rng, run_s)
+    submit_s = np.round(_arrivals(rng, n_jobs, span_s))
+    asked_s = run_s * _MOST_ASKED_FOR ** rng.beta(1.0, 2.0, n_jobs)
+    limit_s = _ROUND_LIMITS_S[np.searchsorted(_ROUND_LIMITS_S, asked_s.clip(max=LONGEST_S))]
     user, program = rng.integers(1, _USERS + 1, n_jobs), rng.integers(1, _PROGRAMS + 1, n_jobs)
     return Jobs(submit_s, nodes, run_s, limit_s, user, program, f"{n_jobs:,} jobs drawn with seed {seed}")
 
@@ -80,12 +80,6 @@ def _arrivals(rng: np.random.Generator, n_jobs: int, span_s: float) -> Floats:
     rate = 1.0 + _DAILY_SWING * np.cos(2.0 * np.pi * (grid_s / _DAY_S - 14.0 / 24.0))
     so_far = np.concatenate([[0.0], np.cumsum((rate[1:] + rate[:-1]) / 2.0)])
     return np.asarray(np.interp(np.sort(rng.random(n_jobs)) * so_far[-1], so_far, grid_s))
-
-
-def _limits(rng: np.random.Generator, run_s: Floats) -> Floats:
-    """Return what users ask for: more than they need, rounded up to a usual limit."""
-    asked_s = run_s * _MOST_ASKED_FOR ** rng.beta(1.0, 2.0, len(run_s))
-    return np.asarray(_ROUND_LIMITS_S[np.searchsorted(_ROUND_LIMITS_S, asked_s.clip(max=LONGEST_S))])
 
 
 def _mean_relative_time(truth: RelativeTimes, machines: Machines) -> float:

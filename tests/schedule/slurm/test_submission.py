@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.schedule.slurm import submission
-from crossperf.schedule.slurm.submission import _FLAGS, _VALUED, parse
+from crossperf.schedule.slurm.advise import _FLAGS, _SHORT_VALUES, _VALUED, parse
 from tests.collect.real import need
 from tests.schedule.slurm.cluster import Cluster
 
@@ -104,5 +103,5 @@ def test_the_options_that_take_a_value_are_those_of_sbatch(slurm: Cluster) -> No
 
 
 def test_short_options_that_take_a_value_are_those_of_sbatch(slurm: Cluster) -> None:
-    for letter in submission._SHORT_VALUES:
+    for letter in _SHORT_VALUES:
         assert f"option requires an argument -- '{letter}'" in slurm.run("sbatch", f"-{letter}").stderr, letter

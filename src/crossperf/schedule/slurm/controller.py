@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from crossperf.errors import CrossperfError
 from crossperf.schedule.slurm.site import Place, Site
-from crossperf.schedule.slurm.submission import seconds_of
 from crossperf.schedule.slurm.table import PartitionFacts
 
 #: A controller that does not answer within this time counts as unreachable.
@@ -106,7 +105,6 @@ def partitions() -> dict[str, bool]:
 
 
 def _nodes() -> dict[str, list[_Node]]:
-    """Return the nodes of each partition."""
     nodes: dict[str, list[_Node]] = {}
     for line in ask("sinfo", "--noheader", "--Node", f"--format={_NODE_FORMAT}").splitlines():
         fields = line.strip().split("|")
@@ -171,6 +169,23 @@ def queues() -> dict[str, Queue]:
         idle = sum(node.state.rstrip("*~#!%$@^-") == "idle" for node in nodes)
         states[name] = Queue(len(nodes), idle, waiting[name], seconds_of(nodes[0].limit))
     return states
+
+
+def seconds_of(limit: str) -> float | None:
+    """Return a time limit as Slurm writes it, in seconds; ``None`` where there is none.
+
+    >>> seconds_of("90"), seconds_of("1:30"), seconds_of("1-12"), seconds_of("2-00:30:00"), seconds_of("UNLIMITED")
+    (5400.0, 90.0, 129600.0, 174600.0, None)
+    """
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", limit.strip())
+    if match is None:
+        return None
+    days, *rest = match.groups()
+    numbers = [int(part) for part in rest if part is not None]
+    # Without days the words end in seconds, unless there is only one: 5 is five minutes, 5:00 too.
+    first = 0 if days is not None or len(numbers) == 3 else 1
+    units = (3600, 60, 1)[first:]
+    return float(int(days or 0) * 86400 + sum(n * unit for n, unit in zip(numbers, units, strict=False)))
 
 
 def start(partition: str, arguments: Sequence[str], stdin: bytes | None = None, sbatch: str = "sbatch") -> Start:

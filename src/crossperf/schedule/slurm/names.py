@@ -17,8 +17,6 @@ WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_t
 _SCRIPT = WORDS["script"]
 #: A script is searched for its program so far, in bytes.
 LONGEST = 65536
-#: A comment that says so keeps a job as it is.
-OFF = ("crossperf", "off")
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def named(name: str, user: str, comment: str = "", script: str = "", nodes: int 
     words = words_of(comment)
     guesses = [words["app"]] if "app" in words else [name, executable(script) or ""]
     apps = tuple(dict.fromkeys(guess for guess in guesses if guess))
-    return Named(apps, user, words.get("input") or input_class(nodes), words.get(OFF[0]) == OFF[1])
+    return Named(apps, user, words.get("input") or input_class(nodes), words.get("crossperf") == "off")
 
 
 def words_of(comment: str) -> dict[str, str]:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 #: Where nobody knows how long a job takes, waits are weighed as for one of an hour.
 UNKNOWN_S = 3600.0
-#: From this number on, the successful runs of a key on a platform count for more than a prediction.
-ENOUGH = 3
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ def _any_input(spans: Sequence[Span]) -> Span:
 
 
 def with_learned(
-    known: Mapping[Key, WorkloadTimes], runs: Iterable[Run], reference: str, enough: int = ENOUGH
+    known: Mapping[Key, WorkloadTimes], runs: Iterable[Run], reference: str, enough: int = 3
 ) -> dict[Key, WorkloadTimes]:
     """Return the same with what finished jobs teach: where `enough` runs were measured their median is taken.
 

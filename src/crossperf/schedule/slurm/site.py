@@ -78,20 +78,16 @@ def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         advice = "Expected partition=platform,... or a JSON or CSV file with them."
         raise _refusal(_ARGUMENT, f"{path} cannot be read ({reason}). {advice}") from error
-    if str(path).endswith(".json"):
-        rows, stated = _json_rows(text, path)
-        return _site(rows, default or stated, str(path))
-    return _site(csv.DictReader(text.splitlines(), skipinitialspace=True), default, str(path))
-
-
-def _json_rows(text: str, path: str | os.PathLike[str]) -> tuple[list[Mapping[str, Any]], str | None]:
+    if not str(path).endswith(".json"):
+        return _site(csv.DictReader(text.splitlines(), skipinitialspace=True), default, str(path))
     try:
         facts = json.loads(text)
-        return [dict(row) for row in facts["partitions"]], facts.get("default")
+        rows, stated = [dict(row) for row in facts["partitions"]], facts.get("default")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"does not read as a mapping ({type(error).__name__}: {error})"
         expected = "'partitions', a list of objects with 'partition' and 'platform'"
         raise _refusal(str(path), f"{problem}, expected {expected}. 'crossperf slurm setup' writes one.") from error
+    return _site(rows, default or stated, str(path))
 
 
 def _pairs(text: str) -> list[Mapping[str, Any]]:

@@ -171,14 +171,9 @@ def read(path: str | os.PathLike[str]) -> PlacementTable:
         raise SlurmTableError(f"{path}: {error.strerror}, expected a table. {advice}", path=str(path)) from error
     lines = _checked(data, str(path))
     site = next((fields for fields in lines if fields[0] == "site"), ["site", "", "0", "0", ""])
-    return PlacementTable(
-        unescape(site[4]),
-        unescape(site[1]),
-        tuple(_facts_of(fields) for fields in lines if fields[0] == "partition"),
-        dict(_row_of(fields) for fields in lines if fields[0] == "key"),
-        int(site[2]),
-        int(site[3]),
-    )
+    partitions = tuple(_facts_of(fields) for fields in lines if fields[0] == "partition")
+    rows = dict(_row_of(fields) for fields in lines if fields[0] == "key")
+    return PlacementTable(unescape(site[4]), unescape(site[1]), partitions, rows, int(site[2]), int(site[3]))
 
 
 def _checked(data: bytes, path: str) -> list[list[str]]:
@@ -187,20 +182,17 @@ def _checked(data: bytes, path: str) -> list[list[str]]:
     stated = re.fullmatch(rb"crossperf-table\t(\d+)\t(\d{10})\t(\d{10})\t([0-9a-f]{16})", header)
     if stated is None or int(stated[1]) != VERSION:
         start = header[:60].decode(errors="replace")
-        raise SlurmTableError(
-            f"{path}: starts with {start!r}, expected a table of predictions of version {VERSION}. Write it again with "
-            "'crossperf slurm table'.",
-            path=path,
-        )
+        raise _unsound(path, f"starts with {start!r}, expected a table of predictions of version {VERSION}")
     body = rest.removesuffix(b"end\t" + stated[4] + b"\n")
     same = hashlib.sha256(body).hexdigest()[:16].encode() == stated[4]
     if int(stated[2]) != len(data) or body == rest or not same or not data.startswith(b"site\t", int(stated[3])):
-        raise SlurmTableError(
-            f"{path}: torn or changed since it was written ({len(data):,} bytes, expected {int(stated[2]):,}). Write "
-            "it again with 'crossperf slurm table'.",
-            path=path,
-        )
+        size = f"({len(data):,} bytes, expected {int(stated[2]):,})"
+        raise _unsound(path, f"torn or changed since it was written {size}")
     return [line.split("\t")[:-1] for line in body.decode(errors="surrogateescape").split("\n")[:-1]]
+
+
+def _unsound(path: str, problem: str) -> SlurmTableError:
+    return SlurmTableError(f"{path}: {problem}. Write it again with 'crossperf slurm table'.", path=path)
 
 
 def _facts_of(fields: Sequence[str]) -> PartitionFacts:
