@@ -36,7 +36,6 @@ def schedule() -> None:
 @click.option(
     "--predictions",
     default="ideal",
-    show_default=True,
     metavar="LIST",
     help="Of ideal, app-average, machine-average, a table like the truth, or a model's folder (with --runs).",
 )
@@ -45,7 +44,6 @@ def schedule() -> None:
 @click.option(
     "--policy",
     default="turnaround,considerate",
-    show_default=True,
     metavar="LIST",
     help="Names or FILE.py:FUNCTION.",
     shell_complete=completing(policies, several=True),
@@ -53,13 +51,13 @@ def schedule() -> None:
 @seed("jobs, workloads and policies")
 @click.option("--seeds", type=click.IntRange(1, 1000), help="With --compare: number of seeds, from --seed on.  [10]")
 @click.option("--compare", "comparing", is_flag=True, help="Over several seeds, and say which differences are real.")
-@click.option("--limits", default="double", show_default=True, help="A limit that is too short: double it, or strict.")
+@click.option("--limits", default="double", help="A limit that is too short: double it, or strict.")
 @click.option(
     "--wall-limit", "wall_limit_s", type=float, help="Longest limit granted, in s.  [43,200 with drawn jobs, else none]"
 )
-@click.option("--utilisation", type=float, default=0.9, show_default=True, help="Load of the jobs that are drawn.")
+@click.option("--utilisation", type=float, default=0.9, help="Load of the jobs that are drawn.")
 @click.option("--deadline", type=float, help="Each job should end within this many times its requested time.")
-@click.option("--backfill/--no-backfill", default=True, show_default=True, help="EASY backfilling, or FCFS alone.")
+@click.option("--backfill/--no-backfill", default=True, help="EASY backfilling, or FCFS alone.")
 @click.option("--processors-per-node", type=click.IntRange(1), help="Of a trace.  [by its header, else 1]")
 @click.option("--cells", help="What a CSV holds: speedup or relative-time.  [speedup below 'Args']")
 @click.option("--reference", help="Platform of a runs table that --truth is relative to.  [the most measured]")

@@ -120,7 +120,7 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.option("--predictions", "predictions_file", type=PATH, help="Take what 'crossperf predict --json' wrote.")
 @click.option("--times", "times_file", type=PATH, help="Take a table of relative times, as 'crossperf schedule' does.")
 @click.option("--learned", type=PATH, help="Prefer the medians of these runs, from 'crossperf slurm learn'.")
-@click.option("--enough", type=click.IntRange(1), default=3, show_default=True, help="Runs that outweigh a prediction.")
+@click.option("--enough", type=click.IntRange(1), default=3, help="Runs that outweigh a prediction.")
 @click.option("-o", "--output", type=PATH, required=True, help="The table to write.")
 @_PARTITIONS
 @_DEFAULT
@@ -128,7 +128,7 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.option(
     "--live", is_flag=True, help="Let the policy see the queues as they are now; write it again every few minutes."
 )
-@click.option("--good-for", type=click.IntRange(1), default=1800, show_default=True, help="Seconds that --live holds.")
+@click.option("--good-for", type=click.IntRange(1), default=1800, help="Seconds that --live holds.")
 @seed("policies that draw")
 def table(
     output: Path,
@@ -297,7 +297,7 @@ def _advice(
 
 @slurm.command()
 @click.option("--sacct", is_flag=True, help="Ask sacct for the jobs of all users.")
-@click.option("--since", default="now-30days", show_default=True, help="With --sacct: how far back, as sacct takes it.")
+@click.option("--since", default="now-30days", help="With --sacct: how far back, as sacct takes it.")
 @click.option("--sacct-file", type=PATH, help="Read what 'sacct --parsable2' printed.")
 @click.option("--jobcomp", type=PATH, help="Read the file of the plugin jobcomp/filetxt.")
 @click.option("--cluster", default="", show_default=False, help="The cluster's name, where the jobs do not name it.")
