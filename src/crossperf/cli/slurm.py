@@ -21,6 +21,7 @@ from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
     from crossperf.schedule.slurm.advise import Advice, Submission
+    from crossperf.schedule.slurm.history import Reading
     from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
     from crossperf.schedule.slurm.site import Site
     from crossperf.schedule.slurm.table import Key, PartitionFacts, PlacementTable
@@ -68,20 +69,14 @@ def _site(partitions: str | None, default: str | None = None) -> Site:
 @click.option("--module-only", is_flag=True, help="Write no job_submit.lua; the site has one of its own.")
 @click.option("--overwrite", is_flag=True, help="Replace files that differ.")
 def setup(
-    output: Path,
-    partitions: str | None,
-    default: str | None,
-    scale_limits: bool,
-    no_tags: bool,
-    module_only: bool,
-    overwrite: bool,
+    output: Path, partitions: str | None, default: str | None, module_only: bool, overwrite: bool, **plugin: bool
 ) -> None:
     """Write what the controller needs into a folder: job_submit.lua, what it runs, and the partitions' platforms."""
     from crossperf.schedule.slurm import setup
 
     site, notes = _against_the_controller(_site(partitions, default), default)
     folder = output.absolute()
-    contents = setup.files(folder, site, scale_limits=scale_limits, tag_jobs=not no_tags)
+    contents = setup.files(folder, site, scale_limits=plugin["scale_limits"], tag_jobs=not plugin["no_tags"])
     if module_only:
         del contents[setup.PLUGIN]
     folder.mkdir(parents=True, exist_ok=True)
@@ -303,27 +298,12 @@ def _advice(
 @click.option("--cluster", default="", show_default=False, help="The cluster's name, where the jobs do not name it.")
 @_PARTITIONS
 @click.option("-o", "--output", type=PATH, required=True, help="The runs (.jsonl) to add to.")
-def learn(
-    sacct: bool,
-    since: str,
-    sacct_file: Path | None,
-    jobcomp: Path | None,
-    cluster: str,
-    partitions: str | None,
-    output: Path,
-) -> None:
+def learn(cluster: str, partitions: str | None, output: Path, **where: Any) -> None:
     """Add finished jobs to a runs table, each once: what 'crossperf slurm table --learned' goes by."""
     from crossperf.schedule.slurm import history
 
-    if sum(map(bool, (sacct, sacct_file, jobcomp))) != 1:
-        raise SettingsError("learn: expected one of --sacct, --sacct-file FILE and --jobcomp FILE.")
     site = _site(partitions)
-    if sacct:
-        reading = history.from_sacct(since)
-    elif sacct_file:
-        reading = history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="surrogateescape"), str(sacct_file))
-    else:
-        reading = history.from_jobcomp(jobcomp or "")
+    reading = _reading(**where)
     result = history.learn(reading.jobs, site, output, cluster)
     click.echo(f"{result.added:,} runs added, {result.known:,} were there already")
     for reason in result.reasons:
@@ -333,3 +313,15 @@ def learn(
     if len(reading.problems) > _NAMED_PROBLEMS:
         say(f"warning: {len(reading.problems) - _NAMED_PROBLEMS:,} more lines do not read as jobs; left out.")
     wrote(output)
+
+
+def _reading(sacct: bool, since: str, sacct_file: Path | None, jobcomp: Path | None) -> Reading:
+    from crossperf.schedule.slurm import history
+
+    if sum(map(bool, (sacct, sacct_file, jobcomp))) != 1:
+        raise SettingsError("learn: expected one of --sacct, --sacct-file FILE and --jobcomp FILE.")
+    if sacct:
+        return history.from_sacct(since)
+    if sacct_file:
+        return history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="surrogateescape"), str(sacct_file))
+    return history.from_jobcomp(jobcomp or "")
