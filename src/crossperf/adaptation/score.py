@@ -85,7 +85,7 @@ def _check(data: Dataset, shots: Sequence[float], draws: int, scored_folds: int 
     if len(data.platforms) < 3:
         raise DatasetError(
             f"{data.table.path}: found {len(data.platforms)} platforms, expected three or more to leave one out. "
-            "Measure the workloads on another platform.",
+            "Measure the workloads on another platform."
         )
     if not shots or any(count <= 0 or (count >= 1 and (count < 2 or count % 1)) for count in shots):
         raise SettingsError(

@@ -25,18 +25,7 @@ _PLACES = {
     "build": "pairing",
     "folds": "splits",
 }
-__all__ = [
-    "SPLITS",
-    "Cells",
-    "Columns",
-    "Dataset",
-    "Features",
-    "Fold",
-    "Split",
-    "TableFacts",
-    "build",
-    "folds",
-]
+__all__ = ["SPLITS", "Cells", "Columns", "Dataset", "Features", "Fold", "Split", "TableFacts", "build", "folds"]
 
 
 def __getattr__(name: str) -> Any:

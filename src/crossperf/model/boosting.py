@@ -84,14 +84,10 @@ class Boosted(Predictor):
     #: What is tried beside the settings given.
     candidates: ClassVar[tuple[Candidate, ...]]
 
-    def __init__(
-        self, n_estimators: int, learning_rate: float, n_jobs: int | None = None, seed: int = 0, tune: bool = True
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.n_jobs = n_jobs
-        self.seed = seed
-        self.tune = tune
+    n_estimators: int
+    n_jobs: int | None
+    seed: int
+    tune: bool
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         features_nf = features.values_nf

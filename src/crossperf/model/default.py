@@ -81,6 +81,7 @@ class _Folds:
         return np.stack(picked_rnp)
 
 
+@dataclass(eq=False, repr=False)
 class Crossperf(Predictor):
     """The default model.
 
@@ -107,28 +108,15 @@ class Crossperf(Predictor):
 
     name: ClassVar[str] = "crossperf"
     needs_names: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        trees: int = 96,
-        members: int = 8,
-        width: int = 192,
-        steps: int = 700,
-        latent_dim: int = 16,
-        vae_steps: int = 400,
-        n_jobs: int = -1,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        self.trees = trees
-        self.members = members
-        self.width = width
-        self.steps = steps
-        self.latent_dim = latent_dim
-        self.vae_steps = vae_steps
-        self.n_jobs = n_jobs
-        self.device = device
-        self.seed = seed
+    trees: int = 96
+    members: int = 8
+    width: int = 192
+    steps: int = 700
+    latent_dim: int = 16
+    vae_steps: int = 400
+    n_jobs: int = -1
+    device: str = "auto"
+    seed: int = 0
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         self._check_settings()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -50,31 +51,10 @@ Watch = Callable[[], float] | None
 class _Network(Predictor):
     """What the networks share: encoded features, standardised targets, and settings that are checked in one place."""
 
-    def __init__(
-        self,
-        width: int,
-        depth: int,
-        dnn_steps: int,
-        mask_share: float,
-        dropout: float,
-        batch_size: int,
-        learning_rate: float,
-        weight_decay: float,
-        validation_share: float,
-        device: str,
-        seed: int,
-    ) -> None:
-        self.width = width
-        self.depth = depth
-        self.dnn_steps = dnn_steps
-        self.mask_share = mask_share
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.validation_share = validation_share
-        self.device = device
-        self.seed = seed
+    mask_share: float
+    validation_share: float
+    device: str
+    seed: int
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         self._check_settings()
@@ -158,6 +138,7 @@ def steps_for(cells: int, batch_size: int, steps: int, all_steps: int | None = N
     return round(steps * min(max(planned, least), max(most, FEWEST_STEPS)) / planned)
 
 
+@dataclass(eq=False, repr=False)
 class VaeDnn(_Network):
     """The seed's method: a latent space of counters over all platforms, then a deep regressor on it.
 
@@ -185,52 +166,26 @@ class VaeDnn(_Network):
     """
 
     name: ClassVar[str] = "vae-dnn"
-
-    def __init__(
-        self,
-        latent_dim: int = 32,
-        vae_width: int = 256,
-        width: int = 1024,
-        depth: int = 3,
-        calibrated: bool = True,
-        kl_schedule: v.Schedule = "linear",
-        kl_cycles: int = 4,
-        cpu_steps: int = 20,
-        vae_steps: int = 20,
-        feedback_steps: int = 750,
-        dnn_steps: int = 150,
-        feedback_weight: float = 10.0,
-        mask_share: float = 0.1,
-        dropout: float = 0.5,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-2,
-        validation_share: float = 0.0,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            width,
-            depth,
-            dnn_steps,
-            mask_share,
-            dropout,
-            batch_size,
-            learning_rate,
-            weight_decay,
-            validation_share,
-            device,
-            seed,
-        )
-        self.latent_dim = latent_dim
-        self.vae_width = vae_width
-        self.calibrated = calibrated
-        self.kl_schedule = kl_schedule
-        self.kl_cycles = kl_cycles
-        self.cpu_steps = cpu_steps
-        self.vae_steps = vae_steps
-        self.feedback_steps = feedback_steps
-        self.feedback_weight = feedback_weight
+    latent_dim: int = 32
+    vae_width: int = 256
+    width: int = 1024
+    depth: int = 3
+    calibrated: bool = True
+    kl_schedule: v.Schedule = "linear"
+    kl_cycles: int = 4
+    cpu_steps: int = 20
+    vae_steps: int = 20
+    feedback_steps: int = 750
+    dnn_steps: int = 150
+    feedback_weight: float = 10.0
+    mask_share: float = 0.1
+    dropout: float = 0.5
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-2
+    validation_share: float = 0.0
+    device: str = "auto"
+    seed: int = 0
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -312,6 +267,7 @@ class VaeDnn(_Network):
         return bound
 
 
+@dataclass(eq=False, repr=False)
 class Dnn(_Network):
     """The regressor alone, 3 layers of 1024 on the features themselves: what the latent space must match.
 
@@ -319,34 +275,17 @@ class Dnn(_Network):
     """
 
     name: ClassVar[str] = "dnn"
-
-    def __init__(
-        self,
-        width: int = 1024,
-        depth: int = 3,
-        dnn_steps: int = 900,
-        mask_share: float = 0.1,
-        dropout: float = 0.5,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-2,
-        validation_share: float = 0.0,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            width,
-            depth,
-            dnn_steps,
-            mask_share,
-            dropout,
-            batch_size,
-            learning_rate,
-            weight_decay,
-            validation_share,
-            device,
-            seed,
-        )
+    width: int = 1024
+    depth: int = 3
+    dnn_steps: int = 900
+    mask_share: float = 0.1
+    dropout: float = 0.5
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-2
+    validation_share: float = 0.0
+    device: str = "auto"
+    seed: int = 0
 
     def _build(self, n_features: int, n_outputs: int) -> nn.Module:
         return v.layers(2 * n_features, n_outputs, self.width, self.depth, self.dropout)

@@ -25,14 +25,7 @@ _MOST_KNOWN = 20_000
 
 
 def fit_novelty(
-    standard_nf: Floats,
-    groups_n: Integers,
-    cpu_n: Mask,
-    *,
-    latent_dim: int,
-    steps: int,
-    device: str,
-    seed: int,
+    standard_nf: Floats, groups_n: Integers, cpu_n: Mask, *, latent_dim: int, steps: int, device: str, seed: int
 ) -> Novelty:
     """Return the latent space of training cells; whole groups are held out to learn what is ordinary."""
     where = device_for(device)
