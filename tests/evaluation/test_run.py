@@ -20,7 +20,7 @@ from crossperf.evaluation.scores import METRICS, Scores
 from crossperf.model import Median, Ridge
 from crossperf.model.fitted.intervals import Forecast
 from crossperf.model.fitted.novelty import NoveltyScores
-from crossperf.model.fitted.simple import Medians
+from crossperf.model.fitted.peers import Medians
 from crossperf.runs.table import from_frame
 
 

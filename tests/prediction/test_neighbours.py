@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from crossperf.dataset import Cells
-from crossperf.prediction.neighbours import Neighbour, nearest
+from crossperf.prediction.explain import Neighbour, nearest
 
 WORKLOADS = (("a", "1"), ("b", "1"), ("c", "1"), ("d", "1"))
 TIME_WP = np.array([[1.0, 2.0, 4.0], [6.0, 3.0, 9.0], [np.nan, 5.0, 10.0], [7.0, 7.0, np.nan]])

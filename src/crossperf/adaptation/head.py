@@ -22,9 +22,8 @@ import numpy as np
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Cells
 from crossperf.dataset.features import Features
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.head import Head, similarity
-from crossperf.model.fitted.limits import fill_targets
+from crossperf.model.fitted.adapted import Head, similarity
+from crossperf.model.fitted.scales import Encoder, fill_targets
 
 #: Settings: amplitudes of contrasts, of similarity of features, of a linear part in features, and the noise. All are in
 #: units of the spread of the contrasts.

@@ -6,8 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crossperf.dataset.cells import SPLITS, Cells, Split
-    from crossperf.dataset.facts import TableFacts
+    from crossperf.dataset.cells import SPLITS, Cells, Split, TableFacts
     from crossperf.dataset.features import Columns, Features
     from crossperf.dataset.pairing import Dataset, build
     from crossperf.dataset.splits import Fold, folds
@@ -21,7 +20,7 @@ _PLACES = {
     "Features": "features",
     "Fold": "splits",
     "Split": "cells",
-    "TableFacts": "facts",
+    "TableFacts": "cells",
     "build": "pairing",
     "folds": "splits",
 }

@@ -15,8 +15,7 @@ from typing import Self
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Columns, Features
 from crossperf.dataset.measured import Measured, measured_table
 from crossperf.errors import DatasetError, did_you_mean, some_of

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossperf import display, plain
-from crossperf.dataset.cells import SPLITS
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import SPLITS, TableFacts
 from crossperf.errors import CrossperfError
 from crossperf.evaluation import format2
 from crossperf.evaluation.baselines import ConstantAnswer

@@ -24,7 +24,7 @@ from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.scores import ModelScores, Scoreboard, Scores
 from crossperf.model.base import Predictor
-from crossperf.model.fitted.protocols import LatentSpace
+from crossperf.model.fitted.model import LatentSpace
 from crossperf.model.trained import versions
 from crossperf.model.wrapped import maker_of
 from crossperf.records import LOOKS

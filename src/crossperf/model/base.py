@@ -18,9 +18,8 @@ from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Split
 from crossperf.dataset.features import RUN_TIME, Columns, Features
 from crossperf.dataset.pairing import Dataset
-from crossperf.model.fitted.limits import Limits
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import FittedModel, Part
+from crossperf.model.fitted.scales import Limits
 
 
 @dataclass(frozen=True, eq=False)

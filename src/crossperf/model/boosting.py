@@ -15,8 +15,8 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import Features
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.boosters import Boosters
-from crossperf.model.fitted.limits import Limits
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.scales import Limits
 
 Settings = dict[str, float]
 

@@ -26,11 +26,10 @@ from crossperf.dataset.pairing import Dataset
 from crossperf.errors import MissingDependencyError, SettingsError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.blend import Blend, Patterns, Weighting, difficulty
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.forest import Forest
 from crossperf.model.fitted.intervals import Intervals
-from crossperf.model.fitted.limits import Limits, contrast, fill_targets
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.peers import Forest
+from crossperf.model.fitted.scales import Encoder, Limits, contrast, fill_targets
 
 try:
     from crossperf.model.learn.ensemble import Plan, fit_ensemble

@@ -15,10 +15,9 @@ from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
 from crossperf.errors import MissingDependencyError, SettingsError
 from crossperf.model.base import Groups, Predictor
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.limits import Limits
+from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.network import LatentNetwork, Network
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.scales import Encoder, Limits
 
 try:
     import torch

@@ -22,9 +22,8 @@ from crossperf.errors import CrossperfError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.boosting import Boosted, Candidate, Rows, Settings, deal
 from crossperf.model.fitted.boosters import Boosters, CatBoosters, LightGBMs, package
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.limits import Limits, fill_targets
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.scales import Encoder, Limits, fill_targets
 
 #: The share of the groups that the networks stop on: one part of this number.
 _STOPPING_PARTS = 5

@@ -15,11 +15,9 @@ from crossperf.dataset.features import Features
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.boosting import Boosted, Candidate, Rows, Settings
 from crossperf.model.fitted.boosters import Boosters, XGBoosters, package
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.forest import Forest
-from crossperf.model.fitted.limits import Limits, fill_targets
-from crossperf.model.fitted.protocols import Part
-from crossperf.model.fitted.simple import Linear, Medians, Trees
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
+from crossperf.model.fitted.scales import Encoder, Limits, fill_targets
 
 
 class Median(Predictor):

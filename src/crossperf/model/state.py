@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
 
 T = TypeVar("T")
 State = dict[str, NDArray[Any]]
@@ -30,10 +30,10 @@ PARTS: dict[str, str] = {
     "catboost": "boosters.CatBoosters",
     "latent-network": "network.LatentNetwork",
     "lightgbm": "boosters.LightGBMs",
-    "linear": "simple.Linear",
-    "medians": "simple.Medians",
+    "linear": "peers.Linear",
+    "medians": "peers.Medians",
     "network": "network.Network",
-    "trees": "simple.Trees",
+    "trees": "peers.Trees",
     "xgboost": "boosters.XGBoosters",
 }
 
@@ -43,8 +43,8 @@ def flatten(value: Any, path: str = "") -> State:
 
     A part of a kind that `restore` could not read raises `KeyError`: it would be a pickle.
 
-    >>> from crossperf.model.fitted.simple import Linear
-    >>> from crossperf.model.fitted.encoding import Encoder
+    >>> from crossperf.model.fitted.peers import Linear
+    >>> from crossperf.model.fitted.scales import Encoder
     >>> linear = Linear(Encoder.fit(np.ones((1, 1))), np.array([[2.0]]), np.array([3.0]))
     >>> sorted(flatten(linear))
     ['bias_p', 'encoder.mean_f', 'encoder.scale_f', 'encoder.spread_f', 'weights_pf']
@@ -71,7 +71,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, NDArray[Any]]]:
 def restore(kind: type[T], state: Mapping[str, NDArray[Any]]) -> T:
     """Return the dataclass that `flatten` took apart; what is absent or does not fit raises.
 
-    >>> from crossperf.model.fitted.limits import Limits
+    >>> from crossperf.model.fitted.scales import Limits
     >>> limits = Limits.of(np.array([[0.0, 1.0], [0.0, 3.0]]))
     >>> restore(Limits, flatten(limits)).target_2p.tolist() == limits.target_2p.tolist()
     True

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from crossperf import plain
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
 from crossperf.errors import CrossperfError, ModelFolderError
 from crossperf.files import Folder

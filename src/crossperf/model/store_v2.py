@@ -14,26 +14,19 @@ import numpy as np
 
 from crossperf import plain
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import SOURCE, Columns, Features
 from crossperf.errors import MissingDependencyError
-from crossperf.model.fitted.adapted import add_platform
+from crossperf.model.fitted.adapted import Head, add_platform
 from crossperf.model.fitted.blend import Blend, Patterns, Weighting
 from crossperf.model.fitted.boosters import Boosters
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.ensemble import Ensemble
-from crossperf.model.fitted.forest import Forest
-from crossperf.model.fitted.head import Head
 from crossperf.model.fitted.intervals import Intervals
-from crossperf.model.fitted.limits import Limits
-from crossperf.model.fitted.mlp import Mlp
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.network import LatentNetwork, Network
+from crossperf.model.fitted.model import FittedModel, Part
+from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
 from crossperf.model.fitted.novelty import Novelty
+from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.process import GaussianProcess
-from crossperf.model.fitted.protocols import Part
-from crossperf.model.fitted.simple import Linear, Medians, Trees
+from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.state import State, part_class, restore
 from crossperf.model.store import below, read_arrays
 from crossperf.model.trained import TrainedModel

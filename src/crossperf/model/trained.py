@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Columns, Features
 from crossperf.errors import DatasetError, some_of
 from crossperf.model.fitted.model import FittedModel

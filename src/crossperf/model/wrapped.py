@@ -19,8 +19,8 @@ from crossperf.arrays import Floats
 from crossperf.dataset.features import Features
 from crossperf.errors import CrossperfError, SettingsError
 from crossperf.model.base import Groups, Predictor
-from crossperf.model.fitted.limits import Limits, fill_targets
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.scales import Limits, fill_targets
 
 
 @runtime_checkable

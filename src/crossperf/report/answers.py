@@ -11,8 +11,7 @@ from crossperf.records import FAMILIAR, UNKNOWN, UNUSUAL
 
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Suggestion
-    from crossperf.prediction.explain import Explanation
-    from crossperf.prediction.neighbours import Neighbour
+    from crossperf.prediction.explain import Explanation, Neighbour
     from crossperf.prediction.shapley import Attribution
     from crossperf.records import Prediction
 

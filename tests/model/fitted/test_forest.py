@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-from crossperf.model.fitted.forest import Forest
+from crossperf.model.fitted.peers import Forest
 from crossperf.model.state import flatten, restore
 
 

@@ -16,13 +16,12 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import SOURCE, Features
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.ensemble import Ensemble
-from crossperf.model.fitted.forest import Forest
 from crossperf.model.fitted.intervals import Forecast, Intervals
-from crossperf.model.fitted.limits import contrast
+from crossperf.model.fitted.network import Ensemble
 from crossperf.model.fitted.novelty import Novelty, distinct
+from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.process import GaussianProcess
+from crossperf.model.fitted.scales import Encoder, contrast
 
 _CHUNK = 2048
 

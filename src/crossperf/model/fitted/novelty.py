@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
-from crossperf.model.fitted.mlp import Mlp, seen_beside
+from crossperf.model.fitted.network import Mlp, seen_beside
 from crossperf.records import looks
 
 #: What a feature that must agree weighs beside the others.

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from crossperf.arrays import Floats
-from crossperf.model.fitted.mlp import Singles
+from crossperf.model.fitted.network import Singles
 
 #: Squared distance below which two cells coincide.
 COINCIDE = 1e-10

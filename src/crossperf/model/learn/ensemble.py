@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crossperf.arrays import Floats, Mask
-from crossperf.model.fitted.ensemble import Ensemble
-from crossperf.model.fitted.mlp import Singles
+from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.learn.training import Stepper, batches, device_for, seeded
 
 #: Bins of a feature: as many as keep the inputs below a number, within these limits.

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
-from crossperf.model.fitted.mlp import Mlp
+from crossperf.model.fitted.network import Mlp
 
 
 def device_for(name: str) -> torch.device:

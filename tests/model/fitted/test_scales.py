@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crossperf.model.fitted.encoding import Encoder
+from crossperf.model.fitted.scales import Encoder
 from crossperf.model.state import flatten, restore
 
 
