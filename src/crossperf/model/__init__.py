@@ -51,30 +51,9 @@ _PLACES = {place.partition(".")[2]: place for place in MODELS.values()} | {
     "save": "store.save",
     "train": "trained.train",
 }
-__all__ = [
-    "DEFAULT",
-    "MODELS",
-    "PACKAGES",
-    "CatBoost",
-    "Crossperf",
-    "Dnn",
-    "ExtraTrees",
-    "LightGBM",
-    "Median",
-    "Predictor",
-    "RandomForest",
-    "RealMLP",
-    "Ridge",
-    "TabM",
-    "TrainedModel",
-    "VaeDnn",
-    "Wrapped",
-    "XGBoost",
-    "load",
-    "make",
-    "save",
-    "train",
-]
+__all__ = ["DEFAULT", "MODELS", "PACKAGES", "Predictor", "TrainedModel", "Wrapped", "load", "make", "save", "train"]
+__all__ += ["CatBoost", "Crossperf", "Dnn", "ExtraTrees", "LightGBM", "Median", "RandomForest", "RealMLP", "Ridge"]
+__all__ += ["TabM", "VaeDnn", "XGBoost"]
 
 
 def make(name: str, **settings: Any) -> Predictor:

@@ -89,7 +89,7 @@ def _cells(source: Path, facts: Mapping[str, Any], columns: Columns) -> tuple[Ce
 
 def _fitted(name: str, state: State, columns: Columns) -> FittedModel:
     limits = Limits(state["base.limits_2p"], state["base.contrast_limits_2p"])
-    return FittedModel(columns, _PARTS[name](state, columns), limits)
+    return FittedModel(columns, _part(name, state, columns), limits)
 
 
 def _adapted(settings: Mapping[str, Any], state: State, columns: Columns) -> FittedModel:
@@ -99,8 +99,24 @@ def _adapted(settings: Mapping[str, Any], state: State, columns: Columns) -> Fit
     return model
 
 
-def _encoder(state: State) -> Encoder:
-    return restore(Encoder, below(state, "encoder."))
+def _part(name: str, state: State, columns: Columns) -> Part:
+    if name == "crossperf":
+        return _blend(state, columns)
+    if name == "median":
+        return _medians(state, columns)
+    if name in ("xgboost", "lightgbm", "catboost"):
+        count = int(state["base.shape"][1])
+        boosters: Boosters = part_class(name)(tuple(state[f"booster.{i}"] for i in range(count)))
+        return boosters
+    encoder = restore(Encoder, below(state, "encoder."))
+    if name == "ridge":
+        return Linear(encoder, state["weights_pf"], state["bias_p"])
+    if name in ("random-forest", "extra-trees"):
+        return Trees(encoder, restore(Forest, below(state, "forest.")))
+    targets = state["target.mean_p"], state["target.scale_p"]
+    if name == "dnn":
+        return Network(encoder, *targets, _mlp(state, "network."))
+    return LatentNetwork(encoder, *targets, _mlp(state, "network.regressor."), _mlp(state, "network.vae.encoder."))
 
 
 def _medians(state: State, columns: Columns) -> Part:
@@ -117,23 +133,6 @@ def _sources(flags_tf: Floats, flag_f: Any, columns: Columns) -> Integers:
     return np.asarray(flags_tf[:, : len(is_source)][:, is_source].argmax(axis=1), dtype=np.int64)
 
 
-def _linear(state: State, _: Columns) -> Part:
-    return Linear(_encoder(state), state["weights_pf"], state["bias_p"])
-
-
-def _trees(state: State, _: Columns) -> Part:
-    return Trees(_encoder(state), restore(Forest, below(state, "forest.")))
-
-
-def _boosters(kind: str) -> Any:
-    def read(state: State, _: Columns) -> Part:
-        count = int(state["base.shape"][1])
-        boosters: Boosters = part_class(kind)(tuple(state[f"booster.{i}"] for i in range(count)))
-        return boosters
-
-    return read
-
-
 def _mlp(state: State, prefix: str) -> Mlp:
     """Return the linear layers below a prefix, in their order."""
     layers = sorted(
@@ -143,22 +142,11 @@ def _mlp(state: State, prefix: str) -> Mlp:
     return Mlp(weights, biases)
 
 
-def _network(state: State, _: Columns) -> Part:
-    targets = state["target.mean_p"], state["target.scale_p"]
-    return Network(_encoder(state), *targets, _mlp(state, "network."))
-
-
-def _latent_network(state: State, _: Columns) -> Part:
-    targets = state["target.mean_p"], state["target.scale_p"]
-    networks = _mlp(state, "network.regressor."), _mlp(state, "network.vae.encoder.")
-    return LatentNetwork(_encoder(state), *targets, *networks)
-
-
 def _blend(state: State, columns: Columns) -> Part:
     flag_f, patterns_tf = state["flag_f"], state["patterns_tf"]
     near_far, weights_23 = state["gap_near_far"], state["weights_near_far_23"]
     return Blend(
-        encoder=_encoder(state),
+        encoder=restore(Encoder, below(state, "encoder.")),
         forest=restore(Forest, below(state, "forest.")),
         ensemble=_ensemble(below(state, "ensemble.")),
         process=restore(GaussianProcess, below(state, "kernel.")),
@@ -190,17 +178,3 @@ def _intervals(state: State, is_source: Any) -> Intervals:
     kept = np.concatenate([[True], is_source])
     indicators = {name: state[name][kept] for name in ("sign_mean_d", "sign_spread_d", "weights_d")}
     return restore(Intervals, {**state, **indicators})
-
-
-_PARTS: dict[str, Any] = {
-    "crossperf": _blend,
-    "vae-dnn": _latent_network,
-    "dnn": _network,
-    "random-forest": _trees,
-    "extra-trees": _trees,
-    "xgboost": _boosters("xgboost"),
-    "lightgbm": _boosters("lightgbm"),
-    "catboost": _boosters("catboost"),
-    "ridge": _linear,
-    "median": _medians,
-}
