@@ -17,7 +17,7 @@ import numpy as np
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Columns, Features
-from crossperf.dataset.measured import Measured, measured_table
+from crossperf.dataset.measured import measured_table
 from crossperf.errors import DatasetError, did_you_mean, some_of
 from crossperf.runs.summary import info
 from crossperf.runs.table import RunsTable, Source, read_runs
@@ -135,30 +135,28 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
             "least one that did. Measure one everywhere, or choose platforms that share workloads.",
             path=table.path,
         )
-    return Dataset(
-        platforms=names,
-        platform_classes=_classes(table, names),
-        workloads=workloads,
-        log_time_wp=log_time_wp,
-        workload_n=workload_n,
-        source_n=source_n,
-        features=measured.features(Columns.of(measured.counters, names)),
-        log_time_halves_hwp=np.stack([paired(half_n) for half_n in measured.runtime_s_halves_hn]),
-        table=_facts(table, measured, names),
-    )
-
-
-def _facts(table: RunsTable, measured: Measured, platforms: tuple[str, ...]) -> TableFacts:
-    return TableFacts(
+    classes = platform_classes(table)
+    facts = TableFacts(
         path=table.path,
         fingerprint=table.fingerprint,
         runs=table.frame.height,
         failed_runs=table.n_failed,
         warnings=len(table.warnings),
         apps=len(set(measured.app_n)),
-        workloads=len(measured.workloads),
-        platforms=platforms,
+        workloads=len(workloads),
+        platforms=names,
         info=info(table),
+    )
+    return Dataset(
+        platforms=names,
+        platform_classes=tuple(classes.get(name, "unknown") for name in names),
+        workloads=workloads,
+        log_time_wp=log_time_wp,
+        workload_n=workload_n,
+        source_n=source_n,
+        features=measured.features(Columns.of(measured.counters, names)),
+        log_time_halves_hwp=np.stack([paired(half_n) for half_n in measured.runtime_s_halves_hn]),
+        table=facts,
     )
 
 
@@ -181,11 +179,6 @@ def _chosen_platforms(table: RunsTable, platforms: Sequence[str] | None) -> tupl
             path=table.path,
         )
     return names
-
-
-def _classes(table: RunsTable, names: Sequence[str]) -> tuple[str, ...]:
-    known = platform_classes(table)
-    return tuple(known.get(name, "unknown") for name in names)
 
 
 def platform_classes(table: RunsTable) -> dict[str, str]:

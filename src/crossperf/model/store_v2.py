@@ -148,7 +148,7 @@ def _blend(state: State, columns: Columns) -> Part:
     return Blend(
         encoder=restore(Encoder, below(state, "encoder.")),
         forest=restore(Forest, below(state, "forest.")),
-        ensemble=_ensemble(below(state, "ensemble.")),
+        ensemble=restore(Ensemble, {**below(state, "ensemble."), **below(state, "ensemble.members.")}),
         process=restore(GaussianProcess, below(state, "kernel.")),
         weighting=Weighting(float(near_far[0]), float(near_far[1]), weights_23[0], weights_23[1]),
         novelty=_novelty(below(state, "familiarity.")),
@@ -157,13 +157,6 @@ def _blend(state: State, columns: Columns) -> Part:
         background=Features(state["background_bf"], columns),
         known_workload_b=state["training_workload_n"],
     )
-
-
-def _ensemble(state: State) -> Ensemble:
-    count = sum(name.startswith("members.weights.") for name in state)
-    weights, biases = (tuple(state[f"members.{part}.{i}"] for i in range(count)) for part in ("weights", "biases"))
-    rest = {name: state[name] for name in ("lower_fq", "width_fq", "gappy_f", "mean_p", "spread_p")}
-    return Ensemble(weights, biases, **rest)
 
 
 def _novelty(state: State) -> Novelty:

@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from crossperf import plain
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells
-from crossperf.dataset.features import Features
 from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.model.fitted.model import KnownRuns
 from crossperf.model.trained import TrainedModel
@@ -20,6 +21,9 @@ from crossperf.prediction.answer import predict
 from crossperf.prediction.question import Question, ask
 from crossperf.prediction.shapley import Attribution, attribute
 from crossperf.records import Prediction
+
+#: Explanations that the text form shows.
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,6 @@ class Neighbour:
     distance: float
     relative_to: str
     relative_time: Mapping[str, float | None]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the neighbour as JSON's own types."""
-        return asdict(self)
 
 
 def nearest(
@@ -78,10 +78,6 @@ def _neighbour(cells: Cells, number: int, distance: float, source: int) -> Neigh
     return Neighbour(*cells.workloads[number], distance, cells.platforms[reference], times)
 
 
-#: Explanations that the text form shows.
-_SHOWN = 5
-
-
 @dataclass(frozen=True)
 class Explanation:
     """Why one run was predicted to take so long on `platform`, relative to `source`, where it was measured."""
@@ -95,11 +91,10 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as JSON's own types."""
-        return {
-            **vars(self),
-            "attribution": self.attribution.to_json() if self.attribution else None,
-            "neighbours": [neighbour.to_json() for neighbour in self.neighbours],
-        }
+        facts: dict[str, Any] = plain.to_json(self)
+        for part in facts["attribution"]["contributions"] if self.attribution else ():
+            part["factor"] = math.exp(part["contribution"])
+        return facts
 
 
 @dataclass(frozen=True)
@@ -171,45 +166,20 @@ def explain(
     predictions = predict(model, question).predictions
     targets = [platform or fastest_elsewhere(prediction) for prediction in predictions]
     part = model.fitted.part
-    if not isinstance(part, KnownRuns) or not len(part.background):
-        note = (
-            f"The model {model.name!r} keeps no known runs to compare with, so it explains nothing: neither the "
-            "contributions of counters nor the nearest workloads. Train the default model for that."
-        )
-        return Explanations(
-            tuple(_explanation(*pair, None) for pair in zip(predictions, targets, strict=True)), (note,)
-        )
-    explanations = [
-        _explanation(
-            prediction,
-            target,
-            attribute(
-                model.fitted,
-                question.features[i],
-                part.background,
-                target=model.platforms.index(target),
-                samples=samples,
-                # The same draw for each cell, so that its answer does not depend on the others of its table.
-                rng=np.random.default_rng(seed),
-            ),
-            _nearest(model, part, question.features[i], neighbours),
-        )
-        for i, (prediction, target) in enumerate(zip(predictions, targets, strict=True))
-    ]
-    return Explanations(tuple(explanations), _notes(model, part, question))
-
-
-def _explanation(
-    prediction: Prediction, target: str, attribution: Attribution | None, near: tuple[Neighbour, ...] = ()
-) -> Explanation:
-    return Explanation(prediction.app, prediction.input, prediction.source, target, attribution, near)
-
-
-def _nearest(model: TrainedModel, part: KnownRuns, cell: Features, count: int) -> tuple[Neighbour, ...]:
-    source = int(cell.source_n[0])
-    return nearest(
-        part.latent(cell)[0], part.known_latent_bk, part.known_workload_b, model.cells, source=source, count=count
-    )
+    known = part if isinstance(part, KnownRuns) and len(part.background) else None
+    explanations = []
+    for i, (prediction, target) in enumerate(zip(predictions, targets, strict=True)):
+        run, cell = (prediction.app, prediction.input, prediction.source, target), question.features[i]
+        if known is None:
+            explanations.append(Explanation(*run, None))
+            continue
+        # The same draw for each cell, so that its answer does not depend on the others of its table.
+        rng, number = np.random.default_rng(seed), model.platforms.index(target)
+        reasons = attribute(model.fitted, cell, known.background, target=number, samples=samples, rng=rng)
+        near = known.latent(cell)[0], known.known_latent_bk, known.known_workload_b
+        source = int(cell.source_n[0])
+        explanations.append(Explanation(*run, reasons, nearest(*near, model.cells, source=source, count=neighbours)))
+    return Explanations(tuple(explanations), _notes(model, known, question))
 
 
 def fastest_elsewhere(prediction: Prediction) -> str:
@@ -218,13 +188,13 @@ def fastest_elsewhere(prediction: Prediction) -> str:
     return min(others, key=lambda name: prediction.relative_time[name])
 
 
-def _notes(model: TrainedModel, part: KnownRuns, question: Question) -> tuple[str, ...]:
-    """Return a note where no known run was measured on a run's platform."""
-    known = set(part.background.source_n.tolist())
-    strange = [model.platforms[source] for source in np.unique(question.source_n).tolist() if source not in known]
-    if not strange:
-        return ()
-    return (
-        f"The model keeps no known runs on {some_of(strange)}: runs measured on it are compared with those on all "
-        "others.",
-    )
+def _notes(model: TrainedModel, known: KnownRuns | None, question: Question) -> tuple[str, ...]:
+    if known is None:
+        return (
+            f"The model {model.name!r} keeps no known runs to compare with, so it explains nothing: neither the "
+            "contributions of counters nor the nearest workloads. Train the default model for that.",
+        )
+    unknown = sorted(set(question.source_n.tolist()) - set(known.background.source_n.tolist()))
+    strange = some_of([model.platforms[source] for source in unknown])
+    note = f"The model keeps no known runs on {strange}: runs measured on it are compared with those on all others."
+    return (note,) if unknown else ()

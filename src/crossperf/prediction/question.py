@@ -50,9 +50,7 @@ def ask(model: TrainedModel, source: Any) -> Question:
     if not len(measured):
         raise PredictError(f"{measured.where}: found no successful run, expected at least one to predict from.")
     _refuse_unknown_platforms(measured, model)
-    _refuse_strange_counters(measured, model)
-    notes = _notes(measured, model)
-    return Question(measured, measured.features(model.columns), tuple(notes))
+    return Question(measured, measured.features(model.columns), _notes(measured, model))
 
 
 def measure(source: Any, *, need_runtime: bool = False) -> Measured:
@@ -85,18 +83,7 @@ def _refuse_unknown_platforms(measured: Measured, model: TrainedModel) -> None:
         )
 
 
-def _refuse_strange_counters(measured: Measured, model: TrainedModel) -> None:
-    wanted = model.counters
-    if wanted and not set(wanted) & set(measured.counters):
-        raise PredictError(
-            f"{measured.where}: found none of the {len(wanted)} counters that the model was trained on, expected "
-            f"{some_of(wanted)}{did_you_mean(wanted[0], measured.counters)}. Collect these counters, or train a model "
-            "on the ones you have.",
-            missing=list(wanted),
-        )
-
-
-def _notes(measured: Measured, model: TrainedModel) -> list[str]:
+def _notes(measured: Measured, model: TrainedModel) -> tuple[str, ...]:
     """Return what the model has to do without, and what it does not use.
 
     Counters that runs on the same platforms did not have in training either are not worth a note.
@@ -115,4 +102,4 @@ def _notes(measured: Measured, model: TrainedModel) -> list[str]:
         notes.append(f"{len(extra)} counters the model does not know were not used ({some_of(extra)}).")
     if measured.failed_runs:
         notes.append(f"{measured.failed_runs:,} failed runs of {measured.where} were left out.")
-    return notes
+    return tuple(notes)

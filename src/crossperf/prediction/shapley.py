@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,10 +49,6 @@ class Contribution:
         """The contribution as a factor on the relative time: 2.0 made the prediction twice as slow."""
         return math.exp(self.contribution)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the contribution as JSON's own types."""
-        return {**asdict(self), "factor": self.factor}
-
 
 @dataclass(frozen=True)
 class Attribution:
@@ -68,10 +63,6 @@ class Attribution:
     contributions: tuple[Contribution, ...]
     background: int
     walks: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attribution as JSON's own types."""
-        return {**vars(self), "contributions": [part.to_json() for part in self.contributions]}
 
 
 def attribute(
