@@ -128,37 +128,23 @@ class Crossperf(Predictor):
         folds = _Folds.of(groups, self.members, rng)
 
         forest, trees_rnp = self._grow(encoder.log(rated_ne), all_np, folds)
+        where: dict[str, Any] = {"device": self.device, "seed": self.seed}
         plan = Plan(width=self.width, steps=self.steps)
-        ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, device=self.device, seed=self.seed)
+        ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, **where)
         networks_rnp = folds.out_of_fold(ensemble.predict_each(standard_ne))
         process, left_out = fit_process(
             np.nan_to_num(standard_ne), contrast_np, groups.workload_n, folds.fold_rn, self.seed
         )
-        novelty = fit_novelty(
-            standard_ne[:, : len(features.columns)],
-            groups.workload_n,
-            groups.cpu_n,
-            latent_dim=self.latent_dim,
-            steps=self.vae_steps,
-            device=self.device,
-            seed=self.seed,
-        )
+        plain_nf, cells = standard_ne[:, : len(features.columns)], (groups.workload_n, groups.cpu_n)
+        novelty = fit_novelty(plain_nf, *cells, latent_dim=self.latent_dim, steps=self.vae_steps, **where)
         members_r3np = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp], axis=1)
         weighting = _weighting(members_r3np, contrast_np, left_out.gap_rn)
         blended_rnp = [weighting.blend(part, gap_n) for part, gap_n in zip(members_r3np, left_out.gap_rn, strict=True)]
+        intervals = self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits)
         self.active_units_ = novelty.active_units
-        return Blend(
-            encoder=encoder,
-            forest=forest,
-            ensemble=ensemble,
-            process=process,
-            weighting=weighting,
-            novelty=novelty,
-            intervals=self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits),
-            patterns=Patterns.of(features),
-            background=_background(features, rng),
-            known_workload_b=groups.workload_n[novelty.row_b],
-        )
+        members, trust = (encoder, forest, ensemble, process), (weighting, novelty, intervals)
+        known_workload_b = groups.workload_n[novelty.row_b]
+        return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b)
 
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""

@@ -26,17 +26,7 @@ except ImportError as error:
     raise MissingDependencyError("The networks need PyTorch: pip install 'crossperf[torch]'") from error
 
 from crossperf.model.learn import vae as v
-from crossperf.model.learn.training import (
-    Batch,
-    Stepper,
-    batches,
-    contrast_loss,
-    device_for,
-    filled,
-    plain,
-    seeded,
-    watched,
-)
+from crossperf.model.learn.training import Batch, Stepper, batches, contrast_loss, device_for, plain, seeded, watched
 
 #: How often the cells of a table are seen, at least and at most, all stages together, but for very short tables.
 EPOCHS = (12, 100)
@@ -67,7 +57,7 @@ class _Network(Predictor):
         with seeded(self.seed, self._device):
             network = self._build(len(features.columns), target_np.shape[1]).to(self._device)
             network.train()
-            cells = Batch(*filled(encoder(features.values_nf), self._device), *filled(standard_np, self._device))
+            cells = Batch.of(encoder(features.values_nf), standard_np, self._device)
             train_n, held_out_n = self._hold_out(groups.workload_n)
             watch = self._loss_of(network, cells[held_out_n]) if len(held_out_n) else None
             self._train(network, cells[train_n], groups.cpu_n[train_n], watch)

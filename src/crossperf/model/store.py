@@ -30,18 +30,8 @@ from crossperf.model.trained import TrainedModel
 
 FORMAT = 3
 #: What reading a damaged folder can raise, in the libraries underneath.
-_DAMAGE = (
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    OSError,
-    RuntimeError,
-    EOFError,
-    pickle.UnpicklingError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_BUILT_IN = (LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, EOFError)
+_DAMAGE = (*_BUILT_IN, pickle.UnpicklingError, zipfile.BadZipFile, zlib.error)
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
 _FOLDER = Folder("model", lambda folder: (folder / _DESCRIPTION).is_file(), ModelFolderError)
@@ -53,7 +43,7 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
     Only a folder that holds a crossperf model is ever replaced.
     """
     try:
-        fitted = flatten(model.fitted)
+        fitted = flatten(model.fitted, "fitted")
     except KeyError as error:
         raise CrossperfError(
             f"The model {model.name!r} cannot be saved: only its own library can write what it learned, as a pickle, "
@@ -62,8 +52,8 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
         ) from error
     with _FOLDER.whole(folder, overwrite=overwrite) as part:
         arrays = {
-            **_below("fitted", fitted),
-            **_below("features", flatten(model.features)),
+            **fitted,
+            **flatten(model.features, "features"),
             "cells.log_time_wp": model.cells.log_time_wp,
             "cells.workload_n": model.cells.workload_n,
             "cells.source_n": model.cells.source_n,
@@ -172,7 +162,3 @@ def read_arrays(path: Path) -> State:
 def below(state: State, prefix: str) -> State:
     """Return the arrays whose names start with a prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-
-
-def _below(prefix: str, state: State) -> State:
-    return {f"{prefix}.{name}": array for name, array in state.items()}

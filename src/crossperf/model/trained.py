@@ -100,15 +100,9 @@ class TrainedModel:
     @cached_property
     def offered(self) -> Mapping[str, frozenset[str]]:
         """The counters that training runs had, by the platform they were measured on."""
-        known_nc = ~np.isnan(self.features.counters_nc)
-        return {
-            platform: frozenset(
-                name
-                for name, measured in zip(self.counters, known_nc[self.cells.source_n == p].any(axis=0), strict=True)
-                if measured
-            )
-            for p, platform in enumerate(self.sources)
-        }
+        known_nc, names_c = ~np.isnan(self.features.counters_nc), np.array(self.counters, dtype=object)
+        measured_pc = (known_nc[self.cells.source_n == p].any(axis=0) for p in range(len(self.sources)))
+        return {name: frozenset(names_c[known_c]) for name, known_c in zip(self.sources, measured_pc, strict=True)}
 
     def predict(self, runs: Any, *, relative_to: str = "source", level: float = 0.8) -> Answer:
         """Return the relative times of runs on every platform; see `crossperf.predict`."""

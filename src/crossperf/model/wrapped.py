@@ -48,6 +48,7 @@ class _Foreign:
         return np.asarray(self.regressor.predict(values_nf), np.float64).reshape(len(features), -1)
 
 
+@dataclass(eq=False, repr=False)
 class Wrapped(Predictor):
     """A regressor of one's own, made to take part: a copy is fitted, the object given stays as it is.
 
@@ -62,12 +63,11 @@ class Wrapped(Predictor):
     """
 
     name: ClassVar[str] = "wrapped"
-
-    def __init__(self, regressor: Any = None) -> None:
-        self.regressor = regressor
+    regressor: Any = None
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
-        regressor, imputer = _copy(self.regressor), None
+        own, imputer = self.regressor, None
+        regressor = clone(own) if isinstance(own, BaseEstimator) else copy.deepcopy(own)
         values_nf, filled_np = features.values_nf, fill_targets(target_np)
         takes_nan, many_outputs = _abilities(regressor)
         if not takes_nan and np.isnan(values_nf).any():
@@ -92,10 +92,6 @@ def as_predictor(model: Any) -> Predictor:
     return clone(model) if isinstance(model, Predictor) else Wrapped(model)
 
 
-def _copy(regressor: Any) -> Any:
-    return clone(regressor) if isinstance(regressor, BaseEstimator) else copy.deepcopy(regressor)
-
-
 def _abilities(regressor: Any) -> tuple[bool, bool]:
     """Return whether a regressor takes NaN, and whether it has several outputs; objects without tags only the latter.
 
@@ -113,10 +109,7 @@ def _abilities(regressor: Any) -> tuple[bool, bool]:
 def maker_of(model: Any) -> Callable[[], Predictor]:
     """Return what makes a fresh, unfitted model each time it is called.
 
-    Parameters
-    ----------
-    model
-        An object with ``fit`` and ``predict`` (copied each time), a class, or a function without arguments.
+    It makes them from an object with ``fit`` and ``predict``, a class, or a function without arguments.
     """
     if isinstance(model, Regressor) and not isinstance(model, type):
         return lambda: as_predictor(model)
@@ -126,9 +119,4 @@ def maker_of(model: Any) -> Callable[[], Predictor]:
             "function that returns one.",
             argument="models",
         )
-
-    def made() -> Predictor:
-        fresh = model()
-        return fresh if isinstance(fresh, Predictor) else Wrapped(fresh)
-
-    return made
+    return lambda: fresh if isinstance(fresh := model(), Predictor) else Wrapped(fresh)

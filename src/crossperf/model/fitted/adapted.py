@@ -44,13 +44,7 @@ class Head:
     left_out_k: Floats
 
     def predict(self, features: Features, log_relative_np: Floats) -> Floats:
-        """Return log(time on the new platform / time on the source) of each run.
-
-        Parameters
-        ----------
-        log_relative_np
-            The base model's prediction for the known platforms.
-        """
+        """Return log(time on the new platform / time on the source) of each run, from the base model's predictions."""
         level_n = log_relative_np.mean(axis=1)
         contrast_np = (log_relative_np - level_n[:, None] - self.centre_p) / self.scale
         encoded_nf = self.encoder(features.values_nf)

@@ -44,19 +44,11 @@ class Intervals:
 
     @classmethod
     def fit(cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: Mask, seed: int) -> Intervals:
-        """Learn from held-out errors.
+        """Learn from out-of-fold errors, truth minus prediction in logarithms.
 
-        Parameters
-        ----------
-        error_np
-            Truth minus prediction, in logarithms, each cell without its group.
-        signs_nd
-            What tells before the fact how hard a cell is.
-        groups_n
-            The application of each cell.
-        new_n
-            Cells whose whole application was left out: their errors are the distribution. The others, whose
-            workload alone was left out, help to learn how difficulty shows.
+        ``signs_nd`` tell before the fact how hard a cell is; ``groups_n`` is its application. Cells of ``new_n`` had
+        their whole application left out: their errors are the distribution. The others, whose workload alone was left
+        out, help to learn how difficulty shows.
         """
         size_n = np.log(np.abs(error_np).mean(axis=1) + 1e-3)
         mean_d, spread_d = signs_nd.mean(axis=0), np.maximum(signs_nd.std(axis=0), 1e-9)
@@ -71,7 +63,9 @@ class Intervals:
         rng = np.random.default_rng(seed)
         relative_np = error_np[rows] / scale_n[rows, None]
         coverage_l = _left_out_coverage(relative_np, groups_n[rows], rng)
-        kept = _some(groups_n[rows], rng)
+        kept = np.arange(len(rows))
+        if len(rows) > _MOST_ERRORS:
+            kept = np.sort(rng.choice(kept, _MOST_ERRORS, replace=False))
         return cls(relative_np[kept], mean_d, spread_d, weights_d, bias, limits, coverage_l)
 
     def scale(self, signs_nd: Floats) -> Floats:
@@ -174,12 +168,6 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
         inside_l += weight * (inside_lnp & differs_np).sum(axis=(1, 2))
         count += weight * differs_np.sum()
     return inside_l / max(count, 1)
-
-
-def _some(groups_n: Integers, rng: np.random.Generator) -> Integers:
-    """Return the rows to keep, drawn at random where there are too many."""
-    rows = np.arange(len(groups_n))
-    return rows if len(rows) <= _MOST_ERRORS else np.sort(rng.choice(rows, _MOST_ERRORS, replace=False))
 
 
 def _increasing(x_l: Floats, y_l: Floats) -> tuple[Floats, Floats]:

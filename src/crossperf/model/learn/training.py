@@ -50,6 +50,11 @@ class Batch:
     y_np: Tensor
     known_np: Tensor
 
+    @classmethod
+    def of(cls, encoded_nf: Floats, standard_np: Floats, device: torch.device) -> Batch:
+        """Return the cells of encoded features and standard targets, NaN where there is none."""
+        return cls(*filled(encoded_nf, device), *filled(standard_np, device))
+
     def __len__(self) -> int:
         return len(self.x_nf)
 

@@ -140,12 +140,8 @@ def negative_bound(
 ) -> Bound:
     """Return ``-log p(x | z) + weight * KL(q(z | shown) || N(0, I))`` of a batch, averaged over its cells.
 
-    Parameters
-    ----------
-    shown_nf
-        What the encoder is shown of what was seen: less of it, where the model is to learn to do without.
-    calibrated
-        Sigma at its optimum for the batch; otherwise it is 1.
+    The encoder is shown less than was seen where the model is to learn to do without. With ``calibrated``, sigma is at
+    its optimum for the batch; otherwise it is 1.
     """
     mean_nk, log_var_nk = vae.encode(x_nf, shown_nf)
     decoded_nf = vae.decoder(sample(mean_nk, log_var_nk))
