@@ -22,6 +22,7 @@ from crossperf.model.fitted.adapted import Adapted, add_platform
 from crossperf.model.trained import TrainedModel
 from crossperf.runs.table import RunsTable, Source, read_runs
 
+Workloads = Sequence[Workload]
 #: With fewer workloads than this, nothing beyond the general level can be learned.
 LEAST = 2
 
@@ -210,7 +211,7 @@ def _read(model: TrainedModel, runs: Source, platform: str | None) -> _New:
     )
 
 
-def _with_added(model: TrainedModel, measured: Measured, added: Sequence[Workload]) -> tuple[Cells, Features]:
+def _with_added(model: TrainedModel, measured: Measured, added: Workloads) -> tuple[Cells, Features]:
     """Return the model's cells and features, with those on known platforms of workloads that it does not know."""
     cells = model.cells
     workloads = (*cells.workloads, *added)
@@ -269,12 +270,7 @@ def _new_platform(table: RunsTable, measured: Measured, model: TrainedModel, pla
 
 
 def _notes(
-    measured: Measured,
-    model: TrainedModel,
-    name: str,
-    on_new: Sequence[Workload],
-    used: Sequence[Workload],
-    added: Sequence[Workload],
+    measured: Measured, model: TrainedModel, name: str, on_new: Workloads, used: Workloads, added: Workloads
 ) -> list[str]:
     notes = []
     if measured.failed_runs:
@@ -297,5 +293,5 @@ def _notes(
     return notes
 
 
-def _words(workloads: Sequence[Workload]) -> str:
+def _words(workloads: Workloads) -> str:
     return some_of([f"{app} {input_}" for app, input_ in workloads], 3)

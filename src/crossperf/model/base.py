@@ -18,6 +18,7 @@ from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Split
 from crossperf.dataset.features import RUN_TIME, Columns, Features
 from crossperf.dataset.pairing import Dataset
+from crossperf.errors import SettingsError
 from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.scales import Limits
 
@@ -125,11 +126,15 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def summary_(self) -> dict[str, Any]:
-        """Facts about the fit, by name."""
-        return {}
+        """Facts about the fit, by name; none before it."""
+        return dict(getattr(self, "fit_summary_", {}))
 
     def refuse_unless_savable(self) -> None:
         """Raise where a model of this kind cannot be saved; asked before training as well, so that no fit is lost."""
+
+    def _unfit(self, name: str, expected: str) -> SettingsError:
+        message = f"{name}: found {getattr(self, name)!r} for the model {self.name!r}, expected {expected}."
+        return SettingsError(message, argument=name, setting=name)
 
     @abstractmethod
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:

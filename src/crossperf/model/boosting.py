@@ -132,11 +132,6 @@ class Boosted(Predictor):
         groups, number_n = np.unique(trial.held_group_n, return_inverse=True)
         return np.asarray(np.bincount(number_n, error_n) * len(groups) / len(error_n))
 
-    @property
-    def summary_(self) -> dict[str, Any]:
-        """The settings and rounds of the fit and, where they were chosen, what was tried on what."""
-        return dict(getattr(self, "fit_summary_", {}))
-
     @abstractmethod
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         """Return a booster of a number of rounds."""

@@ -23,7 +23,7 @@ from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Split
 from crossperf.dataset.features import Features
 from crossperf.dataset.pairing import Dataset
-from crossperf.errors import MissingDependencyError, SettingsError
+from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.blend import Blend, Patterns, Weighting, difficulty
 from crossperf.model.fitted.intervals import Intervals
@@ -139,9 +139,11 @@ class Crossperf(Predictor):
         novelty = fit_novelty(plain_nf, *cells, latent_dim=self.latent_dim, steps=self.vae_steps, **where)
         members_r3np = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp], axis=1)
         weighting = _weighting(members_r3np, contrast_np, left_out.gap_rn)
-        blended_rnp = [weighting.blend(part, gap_n) for part, gap_n in zip(members_r3np, left_out.gap_rn, strict=True)]
+        pairs = zip(members_r3np, left_out.gap_rn, strict=True)
+        blended_rnp = np.stack([weighting.blend(part_3np, gap_n) for part_3np, gap_n in pairs])
         intervals = self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits)
-        self.active_units_ = novelty.active_units
+        active = novelty.active_units
+        self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
         members, trust = (encoder, forest, ensemble, process), (weighting, novelty, intervals)
         known_workload_b = groups.workload_n[novelty.row_b]
         return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b)
@@ -153,8 +155,7 @@ class Crossperf(Predictor):
     def _check_settings(self) -> None:
         for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
             if getattr(self, name) < 1:
-                message = f"{name}: found {getattr(self, name)!r} for the model {self.name!r}, expected 1 or more."
-                raise SettingsError(message, argument=name, setting=name)
+                raise self._unfit(name, "1 or more")
 
     def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, Floats]:
         """Return trees grown on all cells, and the out-of-fold contrasts of a few grown for each member.
@@ -180,7 +181,7 @@ class Crossperf(Predictor):
         self,
         features: Features,
         contrast_np: Floats,
-        blended_rnp: list[Floats],
+        blended_rnp: Floats,
         gap_rn: Floats,
         app_n: Integers,
         limits: Limits,
@@ -200,14 +201,6 @@ class Crossperf(Predictor):
             groups, unseen_app = [app_n], [np.ones(len(app_n), bool)]
         cells = np.concatenate(groups), np.concatenate(unseen_app)
         return Intervals.fit(np.concatenate(errors), np.concatenate(indicators), *cells, self.seed)
-
-    @property
-    def summary_(self) -> dict[str, Any]:
-        """Active units of the latent space; none is a collapse."""
-        active = getattr(self, "active_units_", None)
-        if active is None:
-            return {}
-        return {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
 
 
 def _background(features: Features, rng: np.random.Generator) -> Features:

@@ -13,7 +13,7 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
-from crossperf.errors import MissingDependencyError, SettingsError
+from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.network import LatentNetwork, Network
@@ -88,10 +88,6 @@ class _Network(Predictor):
                 raise self._unfit(name, f"{low} or more")
             if name in _SHARES and not value < 1:
                 raise self._unfit(name, "a share below 1")
-
-    def _unfit(self, name: str, expected: str) -> SettingsError:
-        message = f"{name}: found {getattr(self, name)!r} for the model {self.name!r}, expected {expected}."
-        return SettingsError(message, argument=name, setting=name)
 
     @abstractmethod
     def _build(self, n_features: int, n_outputs: int) -> nn.Module:
@@ -212,12 +208,10 @@ class VaeDnn(_Network):
         self.fit_summary_ |= {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
         for rows in watched(batches(len(cells), self.batch_size, dnn_steps, self._device), network, watch):
             stepper.follow(contrast_loss(regressor(latent_nk[rows]) - cells.y_np[rows], cells.known_np[rows]))
-
-    @property
-    def summary_(self) -> dict[str, Any]:
-        """Active latent units (none is a collapse), sigma of the decoder, and KL of the last batch."""
-        facts = getattr(self, "fit_summary_", {})
-        return {name: float(value) if isinstance(value, Tensor) else value for name, value in facts.items()}
+        # Active latent units (none is a collapse), sigma of the decoder, and KL of the last batch.
+        self.fit_summary_ |= {
+            name: float(value) for name, value in self.fit_summary_.items() if isinstance(value, Tensor)
+        }
 
     def _calibrate_on_cpu(self, vae: v.Vae, cells: Batch, cpu_n: Mask, steps: int) -> None:
         """Train the VAE on the cells of class cpu, where the table has such cells and others."""

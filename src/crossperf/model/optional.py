@@ -233,11 +233,8 @@ def _quiet() -> Iterator[None]:
     talkers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning", "lightning.pytorch")]
     levels = [talker.level for talker in talkers]
     numpy_state, python_state = np.random.get_state(), random.getstate()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.random.fork_rng():
         warnings.simplefilter("ignore")
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        stack.enter_context(torch.random.fork_rng())
         for talker in talkers:
             talker.setLevel(logging.ERROR)
         try:

@@ -45,14 +45,7 @@ def nearest(
 ) -> tuple[Neighbour, ...]:
     """Return the workloads with the nearest known cells, nearest first, each once.
 
-    Parameters
-    ----------
-    known_latent_bk, known_workload_b
-        Where known cells lie, and the number of each one's workload.
-    cells
-        The workloads and their true log times; NaN where one never ran.
-    source
-        The platform that relative times refer to; for a workload that never ran there, its fastest one.
+    Relative times refer to the platform ``source``; for a workload that never ran there, to its fastest one.
 
     >>> times = np.log([[1.0, 2.0], [3.0, 3.0]])
     >>> known = Cells(("p", "q"), ("cpu", "cpu"), (("a", "1"), ("b", "1")), times, np.array([0]), np.array([0]))

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
-from crossperf.arrays import Floats, Integers
+from crossperf.arrays import Floats
 from crossperf.dataset.features import Features
 from crossperf.model.fitted.intervals import Forecast
 from crossperf.model.fitted.model import FittedModel, KnownRuns
@@ -115,30 +116,11 @@ class AdaptedForecaster(Adapted):
             error_nbp=np.concatenate([known.error_nbp, *errors], axis=2),
         )
 
-    @property
-    def _known(self) -> KnownRuns:
-        part = self.base.part
-        assert isinstance(part, KnownRuns)  # noqa: S101 - `add_platform` makes this class for no other
-        return part
-
-    @property
-    def background(self) -> Features:
-        """The base model's known cells."""
-        return self._known.background
-
-    @property
-    def known_latent_bk(self) -> Floats:
-        """The latent places of the base model's known cells."""
-        return self._known.known_latent_bk
-
-    @property
-    def known_workload_b(self) -> Integers:
-        """The workloads of the base model's known cells."""
-        return self._known.known_workload_b
-
-    def latent(self, features: Features) -> Floats:
-        """Return the latent places of cells, as the base model has them."""
-        return self._known.latent(features)
+    # The runs that the base model knows, and its latent space.
+    background = property(attrgetter("base.part.background"))
+    known_latent_bk = property(attrgetter("base.part.known_latent_bk"))
+    known_workload_b = property(attrgetter("base.part.known_workload_b"))
+    latent = property(attrgetter("base.part.latent"))
 
 
 def add_platform(model: FittedModel, head: Head, platform: str) -> FittedModel:

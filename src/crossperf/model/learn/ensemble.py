@@ -105,7 +105,7 @@ def fit_ensemble(
     with seeded(seed, where):
         inputs = untrained.inputs(standard_nf[:1].astype(np.float32)).shape[1]
         members = Members(len(blind_mn), inputs, target_np.shape[1], plan).to(where)
-        _train(members, untrained, standard_nf, target_np, blind_mn, plan, where)
+        _train(members, untrained, standard_nf, target_np, blind_mn, plan)
     weights, biases = (
         tuple(value.detach().cpu().numpy() for value in values) for values in (members.weights, members.biases)
     )
@@ -113,14 +113,10 @@ def fit_ensemble(
 
 
 def _train(
-    members: Members,
-    untrained: Ensemble,
-    standard_nf: Floats,
-    target_np: Floats,
-    blind_mn: Mask,
-    plan: Plan,
-    where: torch.device,
+    members: Members, untrained: Ensemble, standard_nf: Floats, target_np: Floats, blind_mn: Mask, plan: Plan
 ) -> None:
+    where = members.weights[0].device
+
     def tensor(values: Floats | Singles | Mask) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float32, device=where)
 
