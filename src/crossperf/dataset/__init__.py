@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crossperf.dataset.cells import SPLITS, Cells, Split, TableFacts
     from crossperf.dataset.features import Columns, Features
-    from crossperf.dataset.pairing import Dataset, build
-    from crossperf.dataset.splits import Fold, folds
+    from crossperf.dataset.pairing import Dataset, Fold, build, folds
 
 #: Where each name lives; scikit-learn and Polars are loaded with the part that needs them.
 _PLACES = {
@@ -18,11 +17,11 @@ _PLACES = {
     "Columns": "features",
     "Dataset": "pairing",
     "Features": "features",
-    "Fold": "splits",
+    "Fold": "pairing",
     "Split": "cells",
     "TableFacts": "cells",
     "build": "pairing",
-    "folds": "splits",
+    "folds": "pairing",
 }
 __all__ = ["SPLITS", "Cells", "Columns", "Dataset", "Features", "Fold", "Split", "TableFacts", "build", "folds"]
 

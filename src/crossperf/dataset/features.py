@@ -51,7 +51,8 @@ class Columns:
         >>> Columns.named(["uses_avx", "runtime_s", "source=cpu-a"]).kinds
         ('counter', 'runtime', 'source')
         """
-        return cls(tuple(names), tuple(_kind_of(name) for name in names))
+        others = {name: SOURCE if name.startswith(SOURCE_PREFIX) else COUNTER for name in names}
+        return cls(tuple(names), tuple(RUN_TIME if name == RUNTIME else others[name] for name in names))
 
     @classmethod
     def unnamed(cls, count: int) -> Columns:
@@ -89,12 +90,6 @@ class Columns:
             return self
         rates = tuple(name + RATE_SUFFIX for name in self.counters)
         return Columns((*self.names, *rates), (*self.kinds, *[RATE] * len(rates)))
-
-
-def _kind_of(name: str) -> str:
-    if name == RUNTIME:
-        return RUN_TIME
-    return SOURCE if name.startswith(SOURCE_PREFIX) else COUNTER
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ import numpy as np
 
 from crossperf import model
 from crossperf.dataset.cells import Split
-from crossperf.dataset.pairing import Dataset, build
-from crossperf.dataset.splits import Fold, folds
+from crossperf.dataset.pairing import Dataset, Fold, build, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling

@@ -101,7 +101,6 @@ class Boosted(Predictor):
         return self.library.of([self._train(settings, rounds, rows) for rows in rows_of_platforms])
 
     def _choose(self, given: Settings, trials: list[Trial]) -> tuple[Settings, int]:
-        """Return the settings and the number of rounds to fit with."""
         tried = list(self._try(Candidate(given), trials))
         as_given = tried[-1]
         for candidate in self.candidates:

@@ -117,7 +117,6 @@ class _Networks:
     networks: list[Any]
 
     def predict(self, features: Features) -> Floats:
-        """Return log relative times: of one network for all platforms, or of one for each."""
         encoded_nf = np.nan_to_num(self.encoder(features.values_nf))
         with _quiet():
             parts = [np.asarray(network.predict(encoded_nf), np.float64) for network in self.networks]
@@ -155,7 +154,6 @@ class _Tabular(Predictor):
         return np.flatnonzero(deal(groups_n, _STOPPING_PARTS, self.seed) == 0)
 
     def refuse_unless_savable(self) -> None:
-        """Refuse: what these networks learn comes out of the library as a pickle alone."""
         raise CrossperfError(
             f"The model {self.name!r} cannot be saved: pytabkit offers a pickle alone, which crossperf neither writes "
             "nor reads. Compare it with 'crossperf evaluate', and train another model to keep.",
@@ -200,8 +198,7 @@ class TabM(_Tabular):
 class RealMLP(_Tabular):
     """RealMLP with its authors' tuned defaults, all platforms in one network.
 
-    With ``refit`` the best epoch is found on the groups held out, and a second network learns from all cells
-    up to it.
+    With ``refit`` the best epoch is found on the groups held out, and a second network learns from all cells up to it.
     """
 
     name: ClassVar[str] = "realmlp"

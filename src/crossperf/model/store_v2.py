@@ -18,14 +18,13 @@ from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import SOURCE, Columns, Features
 from crossperf.errors import MissingDependencyError
 from crossperf.model.fitted.adapted import Head, add_platform
-from crossperf.model.fitted.blend import Blend, Patterns, Weighting
+from crossperf.model.fitted.blend import Blend, GaussianProcess, Patterns, Weighting
 from crossperf.model.fitted.boosters import Boosters
 from crossperf.model.fitted.intervals import Intervals
 from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
 from crossperf.model.fitted.novelty import Novelty
 from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
-from crossperf.model.fitted.process import GaussianProcess
 from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.state import State, part_class, restore
 from crossperf.model.store import below, read_arrays

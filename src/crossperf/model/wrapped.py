@@ -43,7 +43,6 @@ class _Foreign:
     imputer: Any | None
 
     def predict(self, features: Features) -> Floats:
-        """Return log relative times."""
         values_nf = features.values_nf if self.imputer is None else self.imputer.transform(features.values_nf)
         return np.asarray(self.regressor.predict(values_nf), np.float64).reshape(len(features), -1)
 

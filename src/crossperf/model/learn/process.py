@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from crossperf.arrays import Floats, Integers
-from crossperf.model.fitted.process import COINCIDE, GaussianProcess
+from crossperf.model.fitted.blend import COINCIDE, GaussianProcess
 
 #: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
 MOST_CELLS = 8000
