@@ -11,7 +11,7 @@ from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import PredictError
 from crossperf.model import TrainedModel
-from crossperf.prediction.question import Question, ask, measure
+from crossperf.prediction.answer import Question, ask, measure
 from crossperf.records import Run
 from crossperf.runs.table import RunsTable
 

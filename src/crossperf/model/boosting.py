@@ -124,9 +124,7 @@ class Boosted(Predictor):
             yield Tried(candidate.settings, rounds, np.concatenate(errors))
 
     def _error(self, trial: Trial, boosters: list[Any], rounds: int) -> Floats:
-        first_n, *second_n = (
-            self.library.answer(booster, trial.held_features_nf, rounds, self.n_jobs) for booster in boosters
-        )
+        first_n, *second_n = (self.library.answer(own, trial.held_features_nf, rounds, self.n_jobs) for own in boosters)
         error_n = np.square(first_n - sum(second_n) - trial.held_difference_n)
         groups, number_n = np.unique(trial.held_group_n, return_inverse=True)
         return np.asarray(np.bincount(number_n, error_n) * len(groups) / len(error_n))

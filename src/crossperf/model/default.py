@@ -26,7 +26,7 @@ from crossperf.dataset.pairing import Dataset
 from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.blend import Blend, Patterns, Weighting, difficulty
-from crossperf.model.fitted.intervals import Intervals
+from crossperf.model.fitted.confidence import Intervals
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, Limits, contrast, fill_targets

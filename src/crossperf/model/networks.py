@@ -76,10 +76,8 @@ class _Network(Predictor):
             return seen_nf
         return seen_nf * (torch.rand_like(seen_nf) >= self.mask_share)
 
-    def _loss_of(self, network: nn.Module, cells: Batch) -> Watch:
-        return lambda: float(
-            contrast_loss(self._forward(network, cells.x_nf, cells.seen_nf) - cells.y_np, cells.known_np)
-        )
+    def _loss_of(self, network: nn.Module, held: Batch) -> Watch:
+        return lambda: float(contrast_loss(self._forward(network, held.x_nf, held.seen_nf) - held.y_np, held.known_np))
 
     def _check_settings(self) -> None:
         for name, value in self.get_params().items():

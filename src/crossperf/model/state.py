@@ -99,9 +99,7 @@ def _value(kind: Any, state: Mapping[str, NDArray[Any]], name: str) -> Any:
         kind = next(part for part in arguments if part is not type(None))
         return _value(kind, state, name) if state else None
     if kind is Part:
-        return _restored(
-            part_class(str(state["kind"])), {path: array for path, array in state.items() if path != "kind"}
-        )
+        return _restored(part_class(str(state["kind"])), {path: own for path, own in state.items() if path != "kind"})
     if is_dataclass(kind):
         return _restored(kind, state)
     if origin is tuple and "" not in state:

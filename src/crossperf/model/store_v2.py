@@ -20,10 +20,9 @@ from crossperf.errors import MissingDependencyError
 from crossperf.model.fitted.adapted import Head, add_platform
 from crossperf.model.fitted.blend import Blend, GaussianProcess, Patterns, Weighting
 from crossperf.model.fitted.boosters import Boosters
-from crossperf.model.fitted.intervals import Intervals
+from crossperf.model.fitted.confidence import Intervals, Novelty
 from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
-from crossperf.model.fitted.novelty import Novelty
 from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.state import State, part_class, restore
@@ -134,9 +133,7 @@ def _sources(flags_tf: Floats, flag_f: Any, columns: Columns) -> Integers:
 
 def _mlp(state: State, prefix: str) -> Mlp:
     """Return the linear layers below a prefix, in their order."""
-    layers = sorted(
-        int(match[1]) for name in state if (match := re.fullmatch(rf"{re.escape(prefix)}(\d+)\.weight", name))
-    )
+    layers = sorted(int(hit[1]) for name in state if (hit := re.fullmatch(rf"{re.escape(prefix)}(\d+)\.weight", name)))
     weights, biases = (tuple(state[f"{prefix}{i}.{part}"] for i in layers) for part in ("weight", "bias"))
     return Mlp(weights, biases)
 

@@ -17,8 +17,7 @@ from crossperf.dataset.cells import Cells
 from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.model.fitted.model import KnownRuns
 from crossperf.model.trained import TrainedModel
-from crossperf.prediction.answer import predict
-from crossperf.prediction.question import Question, ask
+from crossperf.prediction.answer import Question, ask, predict
 from crossperf.prediction.shapley import Attribution, attribute
 from crossperf.records import Prediction
 
@@ -57,10 +56,8 @@ def nearest(
     np.minimum.at(distance_w, known_workload_b, distance_b)
     known_w = np.isfinite(distance_w) & ~np.isnan(cells.log_time_wp).all(axis=1)
     order_w = np.argsort(distance_w, kind="stable")
-    return tuple(
-        _neighbour(cells, number, float(distance_w[number]), source)
-        for number in order_w[known_w[order_w]][:count].tolist()
-    )
+    numbers = order_w[known_w[order_w]][:count].tolist()
+    return tuple(_neighbour(cells, number, float(distance_w[number]), source) for number in numbers)
 
 
 def _neighbour(cells: Cells, number: int, distance: float, source: int) -> Neighbour:
@@ -101,10 +98,8 @@ class Explanations:
         lines = [f"Explanations of {len(self.explanations):,} predictions, as factors on the relative time"]
         for each in self.explanations[:_SHOWN]:
             parts = each.attribution.contributions[:3] if each.attribution else ()
-            reasons = (
-                ", ".join(f"{part.feature} {part.factor:.2f}x" for part in parts) or "no known runs to compare with"
-            )
-            lines.append(f"  {each.app} {each.input} from {each.source}, on {each.platform}: {reasons}")
+            why = ", ".join(f"{part.feature} {part.factor:.2f}x" for part in parts) or "no known runs to compare with"
+            lines.append(f"  {each.app} {each.input} from {each.source}, on {each.platform}: {why}")
         return "\n".join(lines + (["  ..."] if len(self.explanations) > _SHOWN else []))
 
     def _repr_html_(self) -> str:

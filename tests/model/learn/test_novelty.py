@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from crossperf.model.fitted.novelty import Novelty
+from crossperf.model.fitted.confidence import Novelty
 from crossperf.model.learn.novelty import fit_novelty
 from crossperf.records import FAMILIAR, UNKNOWN
 

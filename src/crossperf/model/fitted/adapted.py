@@ -12,7 +12,7 @@ import numpy as np
 
 from crossperf.arrays import Floats
 from crossperf.dataset.features import Features
-from crossperf.model.fitted.intervals import Forecast
+from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.fitted.model import FittedModel, KnownRuns
 from crossperf.model.fitted.scales import Encoder
 

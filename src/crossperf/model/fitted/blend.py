@@ -18,9 +18,8 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import SOURCE, Features
-from crossperf.model.fitted.intervals import Forecast, Intervals
+from crossperf.model.fitted.confidence import Forecast, Intervals, Novelty, distinct
 from crossperf.model.fitted.network import Ensemble, Singles
-from crossperf.model.fitted.novelty import Novelty, distinct
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, contrast
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import Columns, Features
-from crossperf.model.fitted.intervals import Forecast
+from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.fitted.scales import Limits
 
 

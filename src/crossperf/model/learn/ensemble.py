@@ -106,9 +106,7 @@ def fit_ensemble(
         inputs = untrained.inputs(standard_nf[:1].astype(np.float32)).shape[1]
         members = Members(len(blind_mn), inputs, target_np.shape[1], plan).to(where)
         _train(members, untrained, standard_nf, target_np, blind_mn, plan)
-    weights, biases = (
-        tuple(value.detach().cpu().numpy() for value in values) for values in (members.weights, members.biases)
-    )
+    weights, biases = (tuple(w.detach().cpu().numpy() for w in part) for part in (members.weights, members.biases))
     return replace(untrained, weights=weights, biases=biases)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from crossperf.arrays import Floats, Integers, Mask
-from crossperf.model.fitted.novelty import Novelty
+from crossperf.model.fitted.confidence import Novelty
 from crossperf.model.learn import vae as v
 from crossperf.model.learn.training import Stepper, batches, device_for, filled, plain, seeded
 

@@ -65,11 +65,9 @@ class Batch:
 def filled(values: Floats, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return values with zeros for NaN, and a tensor that is 1 where there was a value."""
     seen = ~np.isnan(values)
-    zeroed = np.where(seen, values, 0.0)
-    return (
-        torch.as_tensor(zeroed, dtype=torch.float32, device=device),
-        torch.as_tensor(seen, dtype=torch.float32, device=device),
-    )
+    zeroed_and_seen = (np.where(seen, values, 0.0), seen)
+    zeroed, mask = (torch.as_tensor(part, dtype=torch.float32, device=device) for part in zeroed_and_seen)
+    return zeroed, mask
 
 
 def batches(cells: int, size: int, steps: int, device: torch.device) -> Iterator[Tensor]:
