@@ -25,6 +25,12 @@ from crossperf.runs.checking import few
 if TYPE_CHECKING:
     from crossperf.prediction.explain import Explanations
 
+#: Cells whose errors are drawn at a time.
+_CHUNK = 256
+#: Counters named as the reason for a run's being unusual.
+_REASONS = 3
+_SHOWN = 5
+
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -113,13 +119,6 @@ def _notes(measured: Measured, model: TrainedModel) -> tuple[str, ...]:
     if measured.failed_runs:
         notes.append(f"{measured.failed_runs:,} failed runs of {measured.where} were left out.")
     return tuple(notes)
-
-
-#: Cells whose errors are drawn at a time.
-_CHUNK = 256
-#: Counters named as the reason for a run's being unusual.
-_REASONS = 3
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)

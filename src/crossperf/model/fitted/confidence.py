@@ -24,6 +24,12 @@ from crossperf.records import looks
 #: What a feature that must agree weighs beside the others.
 _MUST_AGREE = 1e3
 _ROWS = 512
+#: Nominal levels at which the coverage on left-out groups is known.
+_LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
+_MOST_ERRORS = 400
+_PENALTY = 10.0
+#: No cell counts as much easier or harder than these quantiles of the calibration cells.
+_SCALE_RANGE = (0.02, 0.98)
 
 
 @dataclass(frozen=True)
@@ -131,14 +137,6 @@ def distinct(rows_nf: Mask) -> tuple[Integers, Integers]:
     patterns = np.ascontiguousarray(packed_nb).view(f"V{packed_nb.shape[1]}").ravel()
     _, first_u, number_n = np.unique(patterns, return_index=True, return_inverse=True)
     return first_u, number_n
-
-
-#: Nominal levels at which the coverage on left-out groups is known.
-_LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
-_MOST_ERRORS = 400
-_PENALTY = 10.0
-#: No cell counts as much easier or harder than these quantiles of the calibration cells.
-_SCALE_RANGE = (0.02, 0.98)
 
 
 @dataclass(frozen=True)

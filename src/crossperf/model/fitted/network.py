@@ -17,6 +17,8 @@ from crossperf.dataset.features import Features
 from crossperf.model.fitted.scales import Encoder
 
 Singles = NDArray[np.float32]
+#: Cells predicted at a time: large enough for the matrix units, small enough for the caches.
+_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,6 @@ def seen_beside(standard_nf: NDArray[np.float64]) -> Singles:
     """
     seen_nf = ~np.isnan(standard_nf)
     return np.concatenate([np.where(seen_nf, standard_nf, 0.0), seen_nf], axis=1, dtype=np.float32)
-
-
-#: Cells predicted at a time: large enough for the matrix units, small enough for the caches.
-_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -91,9 +89,6 @@ class LatentNetwork(Network):
     def latent(self, features: Features) -> Floats:
         """Return the latent mean of each cell."""
         return self._in_chunks(self._mean, features)
-
-
-_ROWS = 512
 
 
 @dataclass(frozen=True)

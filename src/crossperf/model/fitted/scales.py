@@ -13,6 +13,9 @@ import numpy as np
 
 from crossperf.arrays import Floats
 
+#: How far beyond the training targets a prediction may go, as a share of their range.
+MARGIN = 0.1
+
 
 @dataclass(frozen=True)
 class Encoder:
@@ -71,10 +74,6 @@ def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(function(*args, **kwargs))
-
-
-#: How far beyond the training targets a prediction may go, as a share of their range.
-MARGIN = 0.1
 
 
 @dataclass(frozen=True)
