@@ -187,12 +187,8 @@ def _read(model: TrainedModel, runs: Source, platform: str | None) -> _New:
     table = read_runs(runs)
     measured = measured_table(table)
     name = _new_platform(table, measured, model, platform)
-    time_of = {
-        (workload, on): time
-        for workload, on, time in zip(
-            measured.workload_of_n, measured.platform_n, measured.runtime_s_n.tolist(), strict=True
-        )
-    }
+    cell_of_n = zip(measured.workload_of_n, measured.platform_n, strict=True)
+    time_of = dict(zip(cell_of_n, measured.runtime_s_n.tolist(), strict=True))
     on_new = [workload for workload in measured.workloads if (workload, name) in time_of]
     trained_on = set(model.workloads)
     added = [w for w in on_new if w not in trained_on and any((w, source) in time_of for source in model.sources)]

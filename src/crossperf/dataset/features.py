@@ -59,6 +59,11 @@ class Columns:
         """Return columns of a matrix without names: all are counters, and no source or runtime is known."""
         return cls(tuple(f"x{i}" for i in range(count)), (COUNTER,) * count)
 
+    @property
+    def are_unnamed(self) -> bool:
+        """Whether these are the columns of a bare matrix."""
+        return self == Columns.unnamed(len(self))
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -198,7 +203,7 @@ class Features:
             return self
         if self.columns == Columns.unnamed(len(columns)):
             return replace(self, columns=columns)
-        if self.columns == Columns.unnamed(len(self.columns)):
+        if self.columns.are_unnamed:
             raise SettingsError(
                 f"X: found {len(self.columns)} columns without names, expected the {len(columns)} of the fitted model "
                 f"({some_of(columns.names)}).",

@@ -215,16 +215,7 @@ def folds(data: Dataset, split: Split, n_folds: int = 5, seed: int = 0) -> list[
     from sklearn.model_selection import GroupKFold, KFold
 
     groups_n = data.groups_n(split)
-    _refuse_impossible(data, split, n_folds, len(np.unique(groups_n)))
-    splitter = (KFold if split == "row" else GroupKFold)(n_folds, shuffle=True, random_state=seed)
-    return [
-        Fold(np.asarray(train_n, np.int64), np.asarray(test_n, np.int64))
-        for train_n, test_n in splitter.split(groups_n, groups=None if split == "row" else groups_n)
-    ]
-
-
-def _refuse_impossible(data: Dataset, split: Split, n_folds: int, n_groups: int) -> None:
-    unit = _UNITS[split]
+    unit, n_groups = _UNITS[split], len(np.unique(groups_n))
     if n_groups < 2:
         raise DatasetError(
             f"{data.table.path}: found {n_groups} {unit[:-1]}, expected at least 2 {unit} for the split {split!r}, one "
@@ -240,3 +231,8 @@ def _refuse_impossible(data: Dataset, split: Split, n_folds: int, n_groups: int)
             split=split,
             groups=n_groups,
         )
+    splitter = (KFold if split == "row" else GroupKFold)(n_folds, shuffle=True, random_state=seed)
+    return [
+        Fold(np.asarray(train_n, np.int64), np.asarray(test_n, np.int64))
+        for train_n, test_n in splitter.split(groups_n, groups=None if split == "row" else groups_n)
+    ]

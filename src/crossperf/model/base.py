@@ -88,7 +88,9 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, *, reset: bool) -> Features:
         """Return ``X`` as features, checked as scikit-learn checks it."""
-        if not reset and (isinstance(X, Features) or self._learned_from_features):
+        names = getattr(self, "feature_names_in_", None)
+        # Columns that `Features` named are matched by name; those of a data frame are scikit-learn's to check.
+        if not reset and (isinstance(X, Features) or (names is None and not self.fitted_.columns.are_unnamed)):
             features = Features.read(X).matched(self.fitted_.columns)
             check_array(features.values_nf, ensure_all_finite="allow-nan", input_name="X")
             return features
@@ -113,12 +115,6 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         return Features(values_nf, columns)
-
-    @property
-    def _learned_from_features(self) -> bool:
-        """Whether the columns were named by `Features`; those of a data frame are scikit-learn's to check."""
-        unnamed = Columns.unnamed(len(self.fitted_.columns))
-        return getattr(self, "feature_names_in_", None) is None and self.fitted_.columns != unnamed
 
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset, keeping the groups of a split whole wherever cells are held out."""

@@ -118,7 +118,9 @@ class Crossperf(Predictor):
     seed: int = 0
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
-        self._check_settings()
+        for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
+            if getattr(self, name) < 1:
+                raise self._unfit(name, "1 or more")
         all_np = fill_targets(target_np)
         contrast_np, _ = contrast(all_np)
         rated_ne = features.with_rates().values_nf
@@ -138,7 +140,10 @@ class Crossperf(Predictor):
         plain_nf, cells = standard_ne[:, : len(features.columns)], (groups.workload_n, groups.cpu_n)
         novelty = fit_novelty(plain_nf, *cells, latent_dim=self.latent_dim, steps=self.vae_steps, **where)
         members_r3np = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp], axis=1)
-        weighting = _weighting(members_r3np, contrast_np, left_out.gap_rn)
+        # Held out by application is far (r = 0), held out by workload is near (r = 1).
+        gap_far, gap_near = _median(left_out.gap_rn[0], 0.8), _median(left_out.gap_rn[1], 0.2)
+        far_3, near_3 = (_weights(members_r3np[r], contrast_np, prior_3) for r, prior_3 in enumerate((_FAR, _NEAR)))
+        weighting = Weighting(gap_near, gap_far, near_3, far_3)
         pairs = zip(members_r3np, left_out.gap_rn, strict=True)
         blended_rnp = np.stack([weighting.blend(part_3np, gap_n) for part_3np, gap_n in pairs])
         intervals = self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits)
@@ -151,11 +156,6 @@ class Crossperf(Predictor):
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
         return self.fit(data.X, data.y)
-
-    def _check_settings(self) -> None:
-        for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
-            if getattr(self, name) < 1:
-                raise self._unfit(name, "1 or more")
 
     def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, Floats]:
         """Return trees grown on all cells, and the out-of-fold contrasts of a few grown for each member.
@@ -219,16 +219,6 @@ def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Inte
         fold_of[name] = filled.argmin()
         filled[fold_of[name]] += count[name]
     return np.asarray(fold_of[np.searchsorted(names, names_n)])
-
-
-def _weighting(members_r3np: Floats, contrast_np: Floats, gap_rn: Floats) -> Weighting:
-    """Return the weights of the members; held out by application is far, held out by workload is near."""
-    return Weighting(
-        gap_near=_median(gap_rn[1], 0.2),
-        gap_far=_median(gap_rn[0], 0.8),
-        near_3=_weights(members_r3np[1], contrast_np, _NEAR),
-        far_3=_weights(members_r3np[0], contrast_np, _FAR),
-    )
 
 
 def _weights(predicted_3np: Floats, truth_np: Floats, prior_3: Floats) -> Floats:

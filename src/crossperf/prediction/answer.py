@@ -43,11 +43,6 @@ class Question:
     def __len__(self) -> int:
         return len(self.measured)
 
-    @property
-    def source_n(self) -> Integers:
-        """The number of each cell's source platform among the model's platforms."""
-        return self.features.source_n
-
     def take(self, count: int | None) -> Question:
         """Return the first cells alone."""
         rows = range(len(self))[:count]
@@ -57,10 +52,7 @@ class Question:
 def ask(model: TrainedModel, source: Any) -> Question:
     """Return runs matched to a model: counters by name, an absent one as not measured.
 
-    Parameters
-    ----------
-    source
-        A path, a `RunsTable`, a data frame, or records; a few records never touch a query engine.
+    Runs are a path, a `RunsTable`, a data frame, or records; a few records never touch a query engine.
     """
     measured = measure(source)
     if not len(measured):
@@ -217,7 +209,7 @@ def _predictions(
 ) -> Iterator[Prediction]:
     """Yield the predictions of some cells, with what the model knows of its confidence."""
     features, measured, names = question.features[rows], question.measured, model.platforms
-    source_n, runtime_s_n = question.source_n[rows], measured.runtime_s_n[rows]
+    source_n, runtime_s_n = question.features.source_n[rows], measured.runtime_s_n[rows]
     forecast = model.fitted.forecast(features) if model.fitted.forecasts else None
     log_np = relative(model.fitted.predict(features) if forecast is None else forecast.log_relative_np, source_n)
     if relative_to == "source":

@@ -182,7 +182,7 @@ def _notes(model: TrainedModel, known: KnownRuns | None, question: Question) -> 
             f"The model {model.name!r} keeps no known runs to compare with, so it explains nothing: neither the "
             "contributions of counters nor the nearest workloads. Train the default model for that.",
         )
-    unknown = sorted(set(question.source_n.tolist()) - set(known.background.source_n.tolist()))
+    unknown = sorted(set(question.features.source_n.tolist()) - set(known.background.source_n.tolist()))
     strange = some_of([model.platforms[source] for source in unknown])
     note = f"The model keeps no known runs on {strange}: runs measured on it are compared with those on all others."
     return (note,) if unknown else ()
