@@ -33,8 +33,8 @@ from crossperf.model.fitted.scales import Encoder, Limits, contrast, fill_target
 
 try:
     from crossperf.model.learn.ensemble import Plan, fit_ensemble
-    from crossperf.model.learn.novelty import fit_novelty
     from crossperf.model.learn.process import fit_process
+    from crossperf.model.learn.vae import fit_novelty
 except ImportError as error:
     raise MissingDependencyError("Training 'crossperf' needs PyTorch: pip install 'crossperf[torch]'") from error
 

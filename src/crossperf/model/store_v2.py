@@ -25,8 +25,7 @@ from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
 from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.scales import Encoder, Limits
-from crossperf.model.state import State, part_class, restore
-from crossperf.model.store import below, read_arrays
+from crossperf.model.store import State, below, part_class, read_arrays, restore
 from crossperf.model.trained import TrainedModel
 
 

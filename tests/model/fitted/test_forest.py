@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from crossperf.model.fitted.peers import Forest
-from crossperf.model.state import flatten, restore
+from crossperf.model.store import flatten, restore
 
 
 @pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("torch")
 
 from crossperf.model.fitted.confidence import Novelty
-from crossperf.model.learn.novelty import fit_novelty
+from crossperf.model.learn.vae import fit_novelty
 from crossperf.records import FAMILIAR, UNKNOWN
 
 
