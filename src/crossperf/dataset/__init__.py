@@ -12,16 +12,9 @@ if TYPE_CHECKING:
 
 #: Where each name lives; scikit-learn and Polars are loaded with the part that needs them.
 _PLACES = {
-    "SPLITS": "cells",
-    "Cells": "cells",
-    "Columns": "features",
-    "Dataset": "pairing",
-    "Features": "features",
-    "Fold": "pairing",
-    "Split": "cells",
-    "TableFacts": "cells",
-    "build": "pairing",
-    "folds": "pairing",
+    **dict.fromkeys(("SPLITS", "Cells", "Split", "TableFacts"), "cells"),
+    **dict.fromkeys(("Columns", "Features"), "features"),
+    **dict.fromkeys(("Dataset", "Fold", "build", "folds"), "pairing"),
 }
 __all__ = ["SPLITS", "Cells", "Columns", "Dataset", "Features", "Fold", "Split", "TableFacts", "build", "folds"]
 

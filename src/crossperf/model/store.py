@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossperf import plain
+from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
 from crossperf.errors import CrossperfError, ModelFolderError
@@ -211,7 +212,10 @@ def load(folder: str | os.PathLike[str]) -> TrainedModel:
     facts = _read_description(source)
     try:
         if facts["format"] == FORMAT:
-            return _model(facts, read_arrays(source / _ARRAYS))
+            arrays = read_arrays(source / _ARRAYS)
+            learned = restore(FittedModel, below(arrays, "fitted.")), restore(Features, below(arrays, "features."))
+            names = ("cells.log_time_wp", "cells.workload_n", "cells.source_n")
+            return assemble(facts, *learned, *(arrays[name] for name in names))
         from crossperf.model import store_v2
 
         return store_v2.load(source, facts)
@@ -224,22 +228,19 @@ def load(folder: str | os.PathLike[str]) -> TrainedModel:
         ) from error
 
 
-def _model(facts: Mapping[str, Any], arrays: State) -> TrainedModel:
-    cells = Cells(
-        tuple(facts["platforms"]),
-        tuple(facts["platform_classes"]),
-        tuple((str(app), str(input_)) for app, input_ in facts["workloads"]),
-        arrays["cells.log_time_wp"],
-        arrays["cells.workload_n"],
-        arrays["cells.source_n"],
-    )
-    if cells.log_time_wp.shape != (len(cells.workloads), len(cells.platforms)):
-        raise ValueError(f"found times of shape {cells.log_time_wp.shape} for its workloads and platforms")
+def assemble(
+    facts: Mapping[str, Any], fitted: FittedModel, features: Features, log_time_wp: Floats, *cells_n: Integers
+) -> TrainedModel:
+    """Return the model of a description, what it learned, and its cells: times, then workload and source of each."""
+    workloads = tuple((str(app), str(input_)) for app, input_ in facts["workloads"])
+    platforms, classes = tuple(facts["platforms"]), tuple(facts["platform_classes"])
+    if log_time_wp.shape != (len(workloads), len(platforms)):
+        raise ValueError(f"found times of shape {log_time_wp.shape} for its workloads and platforms")
     return TrainedModel(
         name=facts["model"],
-        fitted=restore(FittedModel, below(arrays, "fitted.")),
-        cells=cells,
-        features=restore(Features, below(arrays, "features.")),
+        fitted=fitted,
+        cells=Cells(platforms, classes, workloads, log_time_wp, *cells_n),
+        features=features,
         settings=facts["settings"],
         training=plain.from_json(TableFacts, facts["training"]) if facts["training"] else None,
         summary=facts["fit"],

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crossperf import plain
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import SOURCE, Columns, Features
 from crossperf.errors import MissingDependencyError
 from crossperf.model.fitted.adapted import Head, add_platform
@@ -25,7 +23,7 @@ from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
 from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.scales import Encoder, Limits
-from crossperf.model.store import State, below, part_class, read_arrays, restore
+from crossperf.model.store import State, assemble, below, part_class, read_arrays, restore
 from crossperf.model.trained import TrainedModel
 
 
@@ -35,19 +33,18 @@ def load(source: Path, facts: Mapping[str, Any]) -> TrainedModel:
     networks = name in ("vae-dnn", "dnn")
     state = _read_weights(source / "weights.pt") if networks else read_arrays(source / "arrays.npz")
     n_added = len(state["adapted.platforms"]) if name == "adapted" else 0
-    platforms = tuple(facts["platforms"])
+    platforms = facts["platforms"]
     columns = Columns.of(facts["counters"], platforms[: len(platforms) - n_added])
-    cells, features = _cells(source, facts, columns)
-    return TrainedModel(
-        name=name,
-        fitted=_adapted(settings, state, columns) if name == "adapted" else _fitted(name, state, columns),
-        cells=cells,
-        features=features,
-        settings=settings,
-        training=plain.from_json(TableFacts, facts["training"]),
-        summary=facts["fit"],
-        versions=facts["versions"],
-    )
+    fitted = _adapted(settings, state, columns) if name == "adapted" else _fitted(name, state, columns)
+    # The training cells, none where the folder does not hold them.
+    times: dict[str, Any] = {"workloads": (), "log_time_s": np.empty((0, len(platforms)))}
+    if (source / "workloads.json").is_file():
+        times = json.loads((source / "workloads.json").read_text(encoding="utf-8"))
+    arrays = read_arrays(source / "cells.npz") if (source / "cells.npz").is_file() else {}
+    features = Features(arrays.get("features_nf", np.empty((0, len(columns)))), columns)
+    cells_n = (arrays.get(part, np.empty(0, np.int64)) for part in ("workload_n", "source_n"))
+    log_time_wp = np.array(times["log_time_s"], dtype=np.float64)
+    return assemble({**facts, "workloads": times["workloads"]}, fitted, features, log_time_wp, *cells_n)
 
 
 def _read_weights(path: Path) -> State:
@@ -58,30 +55,6 @@ def _read_weights(path: Path) -> State:
             f"{path}: networks of format 2 are read with PyTorch: pip install 'crossperf[torch]'"
         ) from error
     return {name: tensor.numpy() for name, tensor in torch.load(path, map_location="cpu", weights_only=True).items()}
-
-
-def _cells(source: Path, facts: Mapping[str, Any], columns: Columns) -> tuple[Cells, Features]:
-    """Return the training cells; none where the folder does not hold them."""
-    workloads: tuple[tuple[str, str], ...] = ()
-    log_time_wp = np.empty((0, len(facts["platforms"])))
-    if (source / "workloads.json").is_file():
-        kept = json.loads((source / "workloads.json").read_text(encoding="utf-8"))
-        workloads = tuple((str(app), str(input_)) for app, input_ in kept["workloads"])
-        log_time_wp = np.array(kept["log_time_s"], dtype=np.float64)
-    arrays = read_arrays(source / "cells.npz") if (source / "cells.npz").is_file() else {}
-    features_nf = arrays.get("features_nf", np.empty((0, len(columns))))
-    nobody: Integers = np.empty(0, np.int64)
-    cells = Cells(
-        tuple(facts["platforms"]),
-        tuple(facts["platform_classes"]),
-        workloads,
-        log_time_wp,
-        arrays.get("workload_n", nobody),
-        arrays.get("source_n", nobody),
-    )
-    if log_time_wp.shape != (len(workloads), len(cells.platforms)):
-        raise ValueError(f"workloads.json holds times of shape {log_time_wp.shape}")
-    return cells, Features(features_nf, columns)
 
 
 def _fitted(name: str, state: State, columns: Columns) -> FittedModel:

@@ -19,7 +19,6 @@ from crossperf.model.fitted.model import KnownRuns
 from crossperf.model.trained import TrainedModel
 from crossperf.prediction.answer import Question, ask, predict
 from crossperf.prediction.shapley import Attribution, attribute
-from crossperf.records import Prediction
 
 #: Explanations that the text form shows.
 _SHOWN = 5
@@ -152,7 +151,8 @@ def explain(
         )
     question = (runs if isinstance(runs, Question) else ask(model, runs)).take(limit)
     predictions = predict(model, question).predictions
-    targets = [platform or fastest_elsewhere(prediction) for prediction in predictions]
+    elsewhere = [{name: t for name, t in own.relative_time.items() if name != own.source} for own in predictions]
+    targets = [platform or min(times, key=times.__getitem__) for times in elsewhere]
     part = model.fitted.part
     known = part if isinstance(part, KnownRuns) and len(part.background) else None
     explanations = []
@@ -168,12 +168,6 @@ def explain(
         source = int(cell.source_n[0])
         explanations.append(Explanation(*run, reasons, nearest(*near, model.cells, source=source, count=neighbours)))
     return Explanations(tuple(explanations), _notes(model, known, question))
-
-
-def fastest_elsewhere(prediction: Prediction) -> str:
-    """Return the fastest predicted platform other than the one the run was measured on."""
-    others = [name for name in prediction.relative_time if name != prediction.source]
-    return min(others, key=lambda name: prediction.relative_time[name])
 
 
 def _notes(model: TrainedModel, known: KnownRuns | None, question: Question) -> tuple[str, ...]:
