@@ -253,9 +253,7 @@ def fit_head(
     return Head(
         encoder=known.encoder,
         mean_sf=known.mean_sf,
-        gain_sf=np.stack(
-            [known.inverse_spread_sf[s] * known.relevance_f(int(s), space.contrast_wp) for s in platforms]
-        ),
+        gain_sf=known.inverse_spread_sf * [known.relevance_f(int(s), space.contrast_wp) for s in platforms],
         centre_p=space.centre_p,
         scale=space.scale,
         limits_2=np.array([target_k.min() - reach, target_k.max() + reach]),

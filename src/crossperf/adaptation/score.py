@@ -211,12 +211,9 @@ class _Task:
 def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:
     """Return the typical factor of one half of the repeats against the other, relative to a source, over platforms."""
     difference_wp = data.log_time_halves_hwp[0] - data.log_time_halves_hwp[1]
-    means = []
-    for platform in platforms:
-        new = data.platforms.index(platform)
-        error_wp = np.abs(difference_wp[:, [new]] - np.delete(difference_wp, new, axis=1))
-        if not np.isnan(error_wp).all():
-            means.append(float(np.nanmean(error_wp)))
+    numbers = [data.platforms.index(platform) for platform in platforms]
+    errors = [np.abs(difference_wp[:, [new]] - np.delete(difference_wp, new, axis=1)) for new in numbers]
+    means = [float(np.nanmean(error_wp)) for error_wp in errors if not np.isnan(error_wp).all()]
     return float(np.exp(np.mean(means))) if means else None
 
 

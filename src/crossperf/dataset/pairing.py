@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Self
 
 import numpy as np
@@ -48,8 +49,6 @@ class Dataset(Cells):
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<pre>{escape(repr(self))}</pre>"
 
     @property

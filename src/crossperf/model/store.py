@@ -236,16 +236,10 @@ def assemble(
     platforms, classes = tuple(facts["platforms"]), tuple(facts["platform_classes"])
     if log_time_wp.shape != (len(workloads), len(platforms)):
         raise ValueError(f"found times of shape {log_time_wp.shape} for its workloads and platforms")
-    return TrainedModel(
-        name=facts["model"],
-        fitted=fitted,
-        cells=Cells(platforms, classes, workloads, log_time_wp, *cells_n),
-        features=features,
-        settings=facts["settings"],
-        training=plain.from_json(TableFacts, facts["training"]) if facts["training"] else None,
-        summary=facts["fit"],
-        versions=facts["versions"],
-    )
+    cells = Cells(platforms, classes, workloads, log_time_wp, *cells_n)
+    training = plain.from_json(TableFacts, facts["training"]) if facts["training"] else None
+    rest = facts["settings"], training, facts["fit"], facts["versions"]
+    return TrainedModel(facts["model"], fitted, cells, features, *rest)
 
 
 def _read_description(source: Path) -> dict[str, Any]:

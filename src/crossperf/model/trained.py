@@ -9,6 +9,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,6 @@ class TrainedModel:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<pre>{escape(repr(self))}</pre>"
 
     @property

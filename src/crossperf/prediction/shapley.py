@@ -134,7 +134,7 @@ def shapley(
             name,
             float(contribution_k[number]),
             float(error_k[number]),
-            _measured(cell_f[columns[0]]) if len(columns) == 1 else None,
+            _median(cell_f[list(columns)]) if len(columns) == 1 else None,
             _median(background_bf[:, columns[0]]) if len(columns) == 1 else None,
         )
         for number, (name, columns) in enumerate(players.items())
@@ -168,10 +168,6 @@ def _walk(
     last_ws = np.maximum.accumulate(np.where(moved_ws, np.arange(count + 1), 0), axis=1)
     step_ws = np.diff(np.take_along_axis(value_ws, last_ws, axis=1), axis=1)
     return np.asarray(np.take_along_axis(step_ws, rank_wk, axis=1))
-
-
-def _measured(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _median(values_b: Floats) -> float | None:

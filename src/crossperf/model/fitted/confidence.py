@@ -182,13 +182,17 @@ class Intervals:
         log_scale_n = (signs_nd - self.sign_mean_d) / self.sign_spread_d @ self.weights_d + self.bias
         return np.asarray(np.exp(np.clip(log_scale_n, *self.scale_limits)))
 
+    @property
+    def _increasing_l(self) -> Floats:
+        return np.asarray(np.maximum.accumulate(self.coverage_l + 1e-12 * np.arange(len(self.coverage_l))))
+
     def nominal(self, level: float) -> float:
         """Return the level to take quantiles at, so that intervals cover `level` of applications left out."""
-        return float(np.interp(level, *_increasing(self.coverage_l, _LEVELS)))
+        return float(np.interp(level, self._increasing_l, _LEVELS))
 
     def level(self, nominal_n: Floats) -> Floats:
         """Return the lowest level whose `nominal` is at least this: 0 for the narrowest, infinite beyond all."""
-        level_n = np.interp(nominal_n, _LEVELS, _increasing(self.coverage_l, _LEVELS)[0])
+        level_n = np.interp(nominal_n, _LEVELS, self._increasing_l)
         return np.where(nominal_n <= _LEVELS[0], 0.0, np.where(nominal_n > _LEVELS[-1], np.inf, level_n))
 
     def errors(self, scale_n: Floats) -> Floats:
@@ -277,8 +281,3 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
         inside_l += weight * (inside_lnp & differs_np).sum(axis=(1, 2))
         count += weight * differs_np.sum()
     return inside_l / max(count, 1)
-
-
-def _increasing(x_l: Floats, y_l: Floats) -> tuple[Floats, Floats]:
-    """Return points whose x never falls, for interpolation."""
-    return np.maximum.accumulate(x_l + 1e-12 * np.arange(len(x_l))), y_l
