@@ -6,7 +6,7 @@ applications, trees and the process on applications never seen.
 
 Every network is blind to a fold of its own: most to some applications, the rest to some workloads (the process is so
 in closed form, and a few trees are grown for it). These out-of-fold predictions set the weights of the blend
-(`fitted.blend`, stacking after Wolpert 1992 with two weights each) and calibrate the intervals (`fitted.intervals`).
+(`fitted.blend`, stacking after Wolpert 1992 with two weights each) and calibrate the intervals (`fitted.confidence`).
 """
 
 # N cells, F features, E features and their rates, P platforms, M members, R two ways of holding out, D indicators

@@ -29,13 +29,12 @@ from crossperf.model.trained import TrainedModel
 
 def load(source: Path, facts: Mapping[str, Any]) -> TrainedModel:
     """Return the model of a folder of format 2."""
-    name, settings = facts["model"], facts["settings"]
-    networks = name in ("vae-dnn", "dnn")
-    state = _read_weights(source / "weights.pt") if networks else read_arrays(source / "arrays.npz")
+    name, networks = facts["model"], ("vae-dnn", "dnn")
+    state = _read_weights(source / "weights.pt") if name in networks else read_arrays(source / "arrays.npz")
     n_added = len(state["adapted.platforms"]) if name == "adapted" else 0
     platforms = facts["platforms"]
     columns = Columns.of(facts["counters"], platforms[: len(platforms) - n_added])
-    fitted = _adapted(settings, state, columns) if name == "adapted" else _fitted(name, state, columns)
+    fitted = _fitted(name, facts["settings"], state, columns)
     # The training cells, none where the folder does not hold them.
     times: dict[str, Any] = {"workloads": (), "log_time_s": np.empty((0, len(platforms)))}
     if (source / "workloads.json").is_file():
@@ -57,13 +56,11 @@ def _read_weights(path: Path) -> State:
     return {name: tensor.numpy() for name, tensor in torch.load(path, map_location="cpu", weights_only=True).items()}
 
 
-def _fitted(name: str, state: State, columns: Columns) -> FittedModel:
-    limits = Limits(state["base.limits_2p"], state["base.contrast_limits_2p"])
-    return FittedModel(columns, _part(name, state, columns), limits)
-
-
-def _adapted(settings: Mapping[str, Any], state: State, columns: Columns) -> FittedModel:
-    model = _fitted(settings["base"], below(state, "adapted.base."), columns)
+def _fitted(name: str, settings: Mapping[str, Any], state: State, columns: Columns) -> FittedModel:
+    if name != "adapted":
+        limits = Limits(state["base.limits_2p"], state["base.contrast_limits_2p"])
+        return FittedModel(columns, _part(name, state, columns), limits)
+    model = _fitted(settings["base"], settings, below(state, "adapted.base."), columns)
     for i, platform in enumerate(state["adapted.platforms"]):
         model = add_platform(model, restore(Head, below(state, f"adapted.head{i}.")), str(platform))
     return model

@@ -55,16 +55,15 @@ def nearest(
     np.minimum.at(distance_w, known_workload_b, distance_b)
     known_w = np.isfinite(distance_w) & ~np.isnan(cells.log_time_wp).all(axis=1)
     order_w = np.argsort(distance_w, kind="stable")
-    numbers = order_w[known_w[order_w]][:count].tolist()
-    return tuple(_neighbour(cells, number, float(distance_w[number]), source) for number in numbers)
-
-
-def _neighbour(cells: Cells, number: int, distance: float, source: int) -> Neighbour:
-    log_time_p = cells.log_time_wp[number]
-    reference = source if not np.isnan(log_time_p[source]) else int(np.nanargmin(log_time_p))
-    relative_p = np.exp(log_time_p - log_time_p[reference]).tolist()
-    times = {name: None if np.isnan(time) else time for name, time in zip(cells.platforms, relative_p, strict=True)}
-    return Neighbour(*cells.workloads[number], distance, cells.platforms[reference], times)
+    numbers: list[int] = order_w[known_w[order_w]][:count].tolist()
+    neighbours = []
+    for number in numbers:
+        log_time_p, names = cells.log_time_wp[number], cells.platforms
+        reference = source if not np.isnan(log_time_p[source]) else int(np.nanargmin(log_time_p))
+        relative_p = np.exp(log_time_p - log_time_p[reference]).tolist()
+        times = {name: None if np.isnan(time) else time for name, time in zip(names, relative_p, strict=True)}
+        neighbours.append(Neighbour(*cells.workloads[number], float(distance_w[number]), names[reference], times))
+    return tuple(neighbours)
 
 
 @dataclass(frozen=True)
