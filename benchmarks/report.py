@@ -29,9 +29,9 @@ from crossperf.dataset import Dataset
 from crossperf.dataset.features import Features
 from crossperf.datasets import toy
 from crossperf.evaluation import Evaluation, ModelScores, Scoreboard, metrics
-from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.metrics import ConstantAnswer, noise_ceiling
 from crossperf.evaluation.run import score_cells
 from crossperf.model.trained import versions
 

@@ -8,8 +8,7 @@ from html import escape
 
 #: What stands for a number that is not known.
 GAP = "–"
-#: Rows of a table that the text form of an object shows; it has ten lines in all.
-_TEXT_ROWS = 5
+_TEXT_ROWS = 5  # rows of a table that the text form of an object shows; it has ten lines in all
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,10 @@ def to_html(table: TableView, identity: str = "") -> str:
     </tbody>
     </table>
     """
-    heads = "".join(
-        f'<th scope="col"{_class(column)}{_attribute("title", column.hint)}>{escape(column.name)}</th>'
-        for column in table.columns
-    )
-    lines = ['<table class="sortable">', f"<caption{_attribute('id', identity)}>{escape(table.caption)}</caption>"]
-    lines.append(f"<thead><tr>{heads}</tr></thead>")
+    kinds = [{"scope": "col", "class": "number" * own.number, "title": own.hint} for own in table.columns]
+    heads = "".join(_element("th", escape(own.name), kind) for own, kind in zip(table.columns, kinds, strict=True))
+    caption = _element("caption", escape(table.caption), {"id": identity})
+    lines = ['<table class="sortable">', caption, f"<thead><tr>{heads}</tr></thead>"]
     for tag, kind in (("tbody", False), ("tfoot", True)):
         rows = [row for row, reference in table.all_rows if reference is kind]
         if rows or not kind:
@@ -113,38 +110,29 @@ def to_html(table: TableView, identity: str = "") -> str:
 def _html_row(row: Sequence[CellView], columns: Sequence[ColumnView], best: str) -> str:
     cells = []
     for place, (cell, column) in enumerate(zip(row, columns, strict=True)):
-        tag, scope = ("td", "") if place else ("th", ' scope="row"')
-        value = _attribute("data-value", str(cell.value)) if column.number and cell.value is not None else ""
+        value = str(cell.value) if column.number and cell.value is not None else ""
+        kinds = {"class": "number" * column.number + " best" * cell.best, "data-value": value}
         text = f"<b>{escape(cell.text)}</b>" if cell.best or cell.bold else escape(cell.text)
         mark = f'<span class="unseen">{best}</span>' if cell.best and best else ""
-        cells.append(f"<{tag}{scope}{_class(column, cell)}{value}>{text}{mark}</{tag}>")
+        cells.append(_element("td" if place else "th", text + mark, {"scope": "" if place else "row", **kinds}))
     return "".join(cells)
 
 
-def _class(column: ColumnView, cell: CellView | None = None) -> str:
-    return _attribute("class", "number" * column.number + " best" * (cell is not None and cell.best))
-
-
-def _attribute(name: str, value: str) -> str:
-    return f' {name}="{escape(value)}"' if value else ""
+def _element(tag: str, content: str, attributes: dict[str, str]) -> str:
+    known = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items() if value)
+    return f"<{tag}{known}>{content}</{tag}>"
 
 
 def to_text(table: TableView) -> str:
     """Return a table as plain text, its first rows and the references, for the ``repr`` of an object."""
     rows = [row for row, reference in table.all_rows if not reference]
     shown = [*rows[:_TEXT_ROWS], *(row for row, reference in table.all_rows if reference)]
-    texts = [[column.name for column in table.columns], *([_marked(cell) for cell in row] for row in shown)]
+    names = [column.name for column in table.columns]
+    texts = [names, *([cell.text + "*" * cell.best for cell in row] for row in shown)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    lines = ["  ".join(map(_set, line, widths, table.columns)).rstrip() for line in texts]
-    more = len(rows) - _TEXT_ROWS
-    return "\n".join(
-        [*lines[: _TEXT_ROWS + 1], *([f"... {more:,} more"] if more > 0 else []), *lines[_TEXT_ROWS + 1 :]]
-    )
-
-
-def _set(text: str, width: int, column: ColumnView) -> str:
-    return text.rjust(width) if column.number else text.ljust(width)
-
-
-def _marked(cell: CellView) -> str:
-    return f"{cell.text}*" if cell.best else cell.text
+    pads = [str.rjust if column.number else str.ljust for column in table.columns]
+    cells = ([pad(text, width) for pad, text, width in zip(pads, line, widths, strict=True)] for line in texts)
+    lines = ["  ".join(line).rstrip() for line in cells]
+    if len(rows) > _TEXT_ROWS:
+        lines.insert(_TEXT_ROWS + 1, f"... {len(rows) - _TEXT_ROWS:,} more")
+    return "\n".join(lines)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from crossperf.catalog import COUNTERS, derive
-from crossperf.catalog.gpu import GPU_FORMULAS
+from crossperf.catalog import COUNTERS, FORMULAS, derive
 
+GPU_FORMULAS = [formula for formula in FORMULAS if formula.on in ("NVIDIA", "AMD GPU")]
 ON = "smsp__thread_inst_executed_pred_on.sum"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.catalog import GPU_FORMULAS, derive
+from crossperf.catalog import FORMULAS, derive
 from crossperf.collect import cupti, ncu
 from crossperf.collect.process import Runner
 from crossperf.errors import CollectError
@@ -33,7 +33,7 @@ RECORDED = {
 
 def test_copies_blocks_and_streams_of_the_known_program_are_what_its_source_says() -> None:
     events, notes = cupti.total([RECORDED])
-    values = {name: found.value for name, found in derive(events, GPU_FORMULAS).items()}
+    values = {name: found.value for name, found in derive(events, FORMULAS).items()}
     assert values["bytes_host_to_gpu"] == BYTES_TO_GPU
     assert values["bytes_gpu_to_host"] == BYTES_TO_HOST
     assert values["warp_blocks"] == BLOCKS
@@ -69,7 +69,7 @@ def test_a_killed_process_and_dropped_records_are_told() -> None:
 
 def test_where_nothing_is_copied_bytes_and_bandwidth_are_zero() -> None:
     events, _ = cupti.total([RECORDED | {"memcpy_dtoh_bytes": 0, "memcpy_dtoh_ns": 0}])
-    found = derive(events, GPU_FORMULAS)
+    found = derive(events, FORMULAS)
     assert found["bytes_gpu_to_host"].value == 0
     assert found["bandwidth_gpu_to_host"].value == 0
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.collect import perf
 from crossperf.collect.perf import PerfBackend
 from crossperf.collect.process import Runner
 from crossperf.collect.strace import StraceBackend, events_of
@@ -85,7 +84,8 @@ def test_hardware_events_are_asked_for_in_groups_that_fit_the_counters_of_a_proc
     assert {"instructions", "branches", "branch-misses", "mem_inst_retired.all_loads"} <= set(wanted)
     assert "page-faults" not in wanted
     assert "ls_dispatch.ld_dispatch" in PerfBackend("AMD")._wanted_hardware()
-    assert max(map(len, perf._chunks(wanted, 4))) == 4
+    assert max(map(len, PerfBackend("Intel")._groups(wanted))) == 4
+    assert PerfBackend("Intel", multiplex=True)._groups(wanted) == [wanted]
 
 
 def test_a_call_that_another_thread_interrupts_is_counted_once_in_the_log_of_strace() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from crossperf import dataset
 from crossperf.datasets import toy
-from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
+from crossperf.evaluation.metrics import ConstantAnswer, noise_ceiling
 from crossperf.records import Run
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossperf import dataset, model
+from crossperf import dataset, model, plain
 from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import CrossperfError
@@ -106,7 +106,7 @@ def test_gaps_in_the_truth_stay_gaps(tmp_path: Path) -> None:
         np.array([0]),
         {"m": HeldOutPredictions(np.array([[0.0, 1.0]]), level_needed_np=np.array([[np.nan, np.inf]]))},
     )
-    again = HeldOut.from_json(json.loads(json.dumps(cells.to_json())))
+    again = plain.from_json(HeldOut, json.loads(json.dumps(cells.to_json())))
     assert np.isnan(again.log_time_wp[0, 1])
     assert again.predictions["m"].level_needed_np is not None
     assert np.isnan(again.predictions["m"].level_needed_np[0, 0])

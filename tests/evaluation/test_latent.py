@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from crossperf import plain
 from crossperf.arrays import Floats
 from crossperf.dataset import Columns, Dataset, Features
 from crossperf.evaluation.latent import LatentMap
@@ -87,7 +88,7 @@ def test_a_map_goes_to_json_and_back(toy_data: Dataset) -> None:
     made = LatentMap.of(
         "m", Space(lambda x_nf: np.log1p(np.abs(np.nan_to_num(x_nf[:, :3])))), toy_data, np.array([0, 3])
     )
-    again = LatentMap.from_json(json.loads(json.dumps(made.to_json())))
+    again = plain.from_json(LatentMap, json.loads(json.dumps(made.to_json())))
     np.testing.assert_allclose(again.xy_n2, made.xy_n2, atol=1e-4)
     assert again.workloads == made.workloads
     assert np.flatnonzero(again.unseen_n).tolist() == [0, 3]

@@ -10,7 +10,7 @@ from crossperf import dataset, model
 from crossperf.datasets import toy
 from crossperf.errors import DatasetError, ModelFolderError, PredictError
 from crossperf.evaluation import metrics
-from crossperf.evaluation.baselines import ConstantAnswer
+from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.trained import assess
 from crossperf.model import TrainedModel
 from crossperf.runs.table import RunsTable, from_frame

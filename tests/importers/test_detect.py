@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from crossperf.errors import ProfileFileError, SettingsError
-from crossperf.importers.detect import FORMATS, guess, import_runs
-from crossperf.importers.formats import ProfileImporter, importers
+from crossperf.importers.detect import FORMATS, Importer, guess, import_runs, importers
+from crossperf.importers.tabular import ProfileReading
 from crossperf.runs import jsonl
 from crossperf.runs.table import check
 from tests.importers.hpctoolkit_files import ThreadValues, write_v3, write_v4
@@ -46,7 +46,7 @@ def test_what_no_reader_knows_is_told_with_all_that_do(content: bytes, tmp_path:
 def test_what_several_importers_claim_is_refused_with_their_names(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text(CALIPER)
-    greedy = ProfileImporter("greedy", lambda path: True, lambda path: [])
+    greedy = Importer("greedy", lambda path: True, lambda path: ProfileReading([], []))
     with pytest.raises(ProfileFileError, match="could be caliper or greedy"):
         guess(path, {**importers(), "greedy": greedy})
 

@@ -39,7 +39,7 @@ def write(tmp_path: Path, rows: str, text: str = MAPPING) -> tuple[Path, Path]:
 
 
 def read(table: Path, map_file: Path) -> ProfileReading:
-    return mapping.TableImporter(mapping.load(map_file)).read(table)
+    return mapping.read(table, mapping.load(map_file))
 
 
 def test_columns_events_counters_and_constants_are_found_and_units_converted(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ import pytest
 from crossperf import report
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.scores import Scoreboard
-from crossperf.report import chooser as choosing
 from crossperf.report import sentences
-from crossperf.report.chooser import chooser
-from crossperf.report.figures import FIGURES
+from crossperf.report.figures import FIGURES, vector
+from crossperf.report.figures.vector import chooser
 from crossperf.report.page import _json
 from tests.report.conftest import HOSTILE
 
@@ -146,7 +145,7 @@ def test_more_applications_than_can_be_chosen_are_counted(
     assert chooser(ordinary).left_out == ""
     assert ordinary.held_out is not None
     apps = len(ordinary.held_out.apps)
-    monkeypatch.setattr(choosing, "MOST_APPS", 3)
+    monkeypatch.setattr(vector, "MOST_APPS", 3)
     few = chooser(ordinary)
     assert len(few.facts["apps"]) == 3
     assert few.left_out == f"the 3 with the most cells; {apps - 3} more are left out"

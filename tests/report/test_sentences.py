@@ -10,7 +10,7 @@ from crossperf import dataset
 from crossperf.cli import commands
 from crossperf.dataset import Dataset
 from crossperf.datasets import toy
-from crossperf.evaluation.baselines import ConstantAnswer
+from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import ablation, evaluate
 from crossperf.evaluation.scores import ModelScores, Scoreboard, Scores

@@ -10,8 +10,8 @@ import pytest
 from crossperf.dataset.cells import TableFacts
 from crossperf.display import CellView, TableView
 from crossperf.evaluation import metrics
-from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
+from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.scores import ModelScores, Scoreboard, heading
 from crossperf.report import sentences, tables

@@ -46,17 +46,15 @@ def _runs(
     if not attempt.seconds:
         return [to_run([Measurement("testbed")], **columns, status=attempt.error or "failed")]
     own = _own_counters(mode, attempt, counts.program if counts else None, facts)
-    measurements = [own] if counts is None or how is None else [_events(counts, how), own]
+    measurements = [own]
+    if counts is not None and how is not None:
+        notes = ("one pass, counted apart from the times", *counts.notes, *filter(None, [how.note]))
+        measurements = [Measurement(how.tool, counts.events, counts.version, notes=notes), own]
     noise = {"passes": attempt.passes, "spread": round(attempt.spread, 6), "checksum": attempt.checksum}
     return [
         to_run(measurements, **columns, repeat=repeat, runtime_s=seconds, **noise)
         for repeat, seconds in enumerate(attempt.seconds)
     ]
-
-
-def _events(counts: CountedInput, how: CountSet) -> Measurement:
-    notes = ["one pass, counted apart from the times", *counts.notes, *([how.note] if how.note else [])]
-    return Measurement(how.tool, counts.events, version=counts.version, notes=tuple(notes))
 
 
 def _own_counters(mode: Mode, attempt: TimedInput, copies: Copies | None, facts: MachineFacts) -> Measurement:

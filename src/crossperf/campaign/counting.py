@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -175,8 +175,6 @@ def _under_ncu(backend: NcuBackend, counts: CountSet, works: Sequence[Work]) -> 
         scale = facts["launches"] / number if number else 1.0
         events = {name: None if value is None else value * scale for name, value in sums.events.items()}
         events["streams_with_kernels"] = sums.events.get("streams_with_kernels")
-        yield about | {"events": events, "version": backend.version, "program": facts, **_scaled(scale, number)}
-
-
-def _scaled(scale: float, number: int) -> Mapping[str, Any]:
-    return {"notes": [f"{number} launches of a pass were counted and scaled by {scale:.4g}"]} if scale > 1.0 else {}
+        scaled = f"{number} launches of a pass were counted and scaled by {scale:.4g}"
+        notes = {"notes": [scaled]} if scale > 1.0 else {}
+        yield about | {"events": events, "version": backend.version, "program": facts, **notes}

@@ -68,11 +68,9 @@ class Spec:
     def mode(self, name: str) -> Mode:
         """Return a platform by name."""
         if name not in self.modes:
-            known = ", ".join(self.modes)
-            raise SettingsError(
-                f"platform: found {name!r}{did_you_mean(name, self.modes)}, expected one of the spec's: {known}.",
-                argument="platform",
-            )
+            expected = f"expected one of the spec's: {', '.join(self.modes)}"
+            problem = f"platform: found {name!r}{did_you_mean(name, self.modes)}, {expected}."
+            raise SettingsError(problem, argument="platform")
         return self.modes[name]
 
 
@@ -80,13 +78,15 @@ def read(path: Path) -> Spec:
     """Return the campaign of a file; paths in it count from its folder. All problems are named at once."""
     table = _toml(path)
     problems: list[str] = []
-    works: list[Work] = []
-    for name in _listed(table, "inputs", problems):
-        works += _works(path.parent / name, problems)
-    counts = {name: _counts(name, facts, path.parent, problems) for name, facts in _tables(table, "counts", problems)}
-    modes = {
-        name: _mode(name, facts, path.parent, counts, problems) for name, facts in _tables(table, "platforms", problems)
-    }
+    inputs = table.get("inputs")
+    if not isinstance(inputs, list) or not inputs or not all(isinstance(name, str) for name in inputs):
+        problems.append(f"inputs is {inputs!r}, expected a list of files")
+        inputs = []
+    works = [work for name in inputs for work in _works(path.parent / name, problems)]
+    folder = path.parent
+    counts = {name: _counts(name, facts, folder, problems) for name, facts in _tables(table, "counts", problems)}
+    platforms = _tables(table, "platforms", problems)
+    modes = {name: _mode(name, facts, folder, counts, problems) for name, facts in platforms}
     repeats, spread = table.get("repeats", 5), table.get("spread", 0.05)
     if not isinstance(repeats, int) or repeats < 1:
         problems.append(f"repeats is {repeats!r}, expected a whole number of 1 or more")
@@ -111,14 +111,6 @@ def _toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: is not TOML ({error}). Correct it.") from error
 
 
-def _listed(table: Mapping[str, Any], name: str, problems: list[str]) -> list[str]:
-    value = table.get(name)
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        problems.append(f"{name} is {value!r}, expected a list of files")
-        return []
-    return value
-
-
 def _tables(table: Mapping[str, Any], name: str, problems: list[str]) -> list[tuple[str, Mapping[str, Any]]]:
     value = table.get(name, {})
     if not isinstance(value, dict) or not all(isinstance(item, dict) for item in value.values()):
@@ -138,12 +130,11 @@ def _works(path: Path, problems: list[str]) -> list[Work]:
         return []
     works = []
     for workload, parameters in tables.items():
-        if not isinstance(parameters, dict) or not all(
-            isinstance(values, list) and values for values in parameters.values()
-        ):
+        lists: list[Any] = list(parameters.values()) if isinstance(parameters, dict) else [None]
+        if not all(isinstance(values, list) and values for values in lists):
             problems.append(f"{path.name}: {workload} is no table of lists")
             continue
-        for values in itertools.product(*parameters.values()):
+        for values in itertools.product(*lists):
             words = [f"{name}={value}" for name, value in zip(parameters, values, strict=True)]
             works.append(Work(workload, " ".join(words)))
     return works

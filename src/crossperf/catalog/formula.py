@@ -54,39 +54,20 @@ class Formula:
 
     def value(self, events: Events) -> float:
         """Return the counter, or raise `UndefinedError` with the reason."""
-        lacking = [name for name in self.events if events.get(name) is None and not self._may_lack(name, events)]
+        needed = [name for name in self.events if name in events or name not in self.optional]
+        lacking = [name for name in needed if events.get(name) is None]
         if lacking or not any(name in events for name in self.events):
             names = lacking or self.events
             raise UndefinedError(f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not counted")
         negative = [name for name in self.events if (events.get(name) or 0.0) < 0]
         if negative:
             raise UndefinedError(f"{negative[0]} is negative, as events that share a register can turn out")
-        tokens = iter([*self._tokens, ""])
-        value = _Sum(tokens, events).value
+        value = _Sum(self._tokens, events).value
         if not math.isfinite(value):
             raise UndefinedError(f"{self.text} is not finite")
         if value < 0:
             raise UndefinedError(f"{self.text} is negative")
         return value
-
-    def _may_lack(self, name: str, events: Events) -> bool:
-        return name in self.optional and name not in events
-
-
-def formulas(table: str) -> tuple[Formula, ...]:
-    """Return the formulas of one tool from a table: ``tool on processor:``, then a line for each formula.
-
-    A line is ``counter | processor | formula | caveat``, the processor empty where the head names it; what starts
-    with blanks goes on with the line before it.
-
-    >>> formulas('''perf on any CPU:
-    ... control_ratio | | branches / instructions''')
-    (Formula(counter='control_ratio', tool='perf', on='any CPU', text='branches / instructions', caveat=''),)
-    """
-    head, *lines = re.sub(r"\n +", " ", table.strip()).splitlines()
-    tool, _, on = head.removesuffix(":").partition(" on ")
-    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
-    return tuple(Formula(counter, tool, special or on, text, *caveat) for counter, special, text, *caveat in rows)
 
 
 class _Sum:

@@ -83,12 +83,12 @@ def backends(
 
 def choices(known: Sequence[Backend]) -> list[BackendChoice]:
     """Return each back end with whether it works here."""
-    checked = [(backend, backend.why_not()) for backend in known]
-    return [BackendChoice(backend, why_not, None if why_not else _limits(backend)) for backend, why_not in checked]
-
-
-def _limits(backend: Backend) -> str | None:
-    return backend.what_not() if isinstance(backend, LimitedBackend) else None
+    listed = []
+    for backend in known:
+        why_not = backend.why_not()
+        limits = backend.what_not() if why_not is None and isinstance(backend, LimitedBackend) else None
+        listed.append(BackendChoice(backend, why_not, limits))
+    return listed
 
 
 def chosen(known: Sequence[Backend], wanted: str) -> list[Backend]:

@@ -37,7 +37,8 @@ def read(path: Path) -> CallgrindProfile:
     summary, line_end, body = body.partition(b"\n")
     # The summary misses what was collected between marks of the program; the totals at the end have all.
     body, _, totals = body.rpartition(b"\ntotals:") if b"\ntotals:" in body else (body, b"", b"")
-    counts = _numbers(totals or summary)
+    words = (totals or summary).split()
+    counts = [int(word) for word in words] if all(map(bytes.isdigit, words)) else []
     if not line_end or len(counts) < 1 or len(counts) > len(events):
         raise _damaged(path, "no totals", "a line 'summary:' with one count for each event")
     profile.totals = dict(zip(events, [*counts, *[0] * (len(events) - len(counts))], strict=True))
@@ -50,26 +51,18 @@ def read(path: Path) -> CallgrindProfile:
     executed = sum(sum(counts.values()) for counts in profile.executions.values())
     # What the summary has beyond the lines are a few instructions at the end of the process.
     if executed < 0.99 * profile.totals.get("Ir", 0):
-        raise _damaged(
-            path, f"{executed:,} executed instructions", f"the {profile.totals['Ir']:,} that its summary names"
-        )
+        named = f"the {profile.totals['Ir']:,} that its summary names"
+        raise _damaged(path, f"{executed:,} executed instructions", named)
     return profile
 
 
 def _head(path: Path, head: bytes) -> CallgrindProfile:
-    profile = CallgrindProfile()
-    version = None
-    for line in head.decode(errors="replace").splitlines():
-        key, _, value = line.partition(":")
-        if key == "version":
-            version = value.strip()
-        elif key == "cmd":
-            profile.command = value.strip()
-        elif key == "creator":
-            profile.creator = value.strip()
-        elif key == "events":
-            profile.totals = dict.fromkeys(value.split(), 0)
-    if version is None or not profile.totals:
+    pairs = (line.partition(":") for line in head.decode(errors="replace").splitlines())
+    facts = {key: value.strip() for key, _, value in pairs}
+    totals = dict.fromkeys(facts.get("events", "").split(), 0)
+    profile = CallgrindProfile(facts.get("cmd", ""), facts.get("creator", ""), totals)
+    version = facts.get("version")
+    if version is None or not totals:
         raise _damaged(path, "no 'version:' and 'events:' lines", "the output of valgrind --tool=callgrind")
     if version != "1":
         expected = "version 1 of the callgrind format"
@@ -80,13 +73,6 @@ def _head(path: Path, head: bytes) -> CallgrindProfile:
 def _damaged(path: Path, problem: str, expected: str) -> ProfileFileError:
     advice = "The process may have been killed while it was written; count again."
     return ProfileFileError(f"{path}: found {problem}, expected {expected}. {advice}", path=path)
-
-
-def _numbers(text: bytes) -> list[int]:
-    try:
-        return [int(word) for word in text.split()]
-    except ValueError:
-        return []
 
 
 def _executions(body: bytes) -> dict[str, dict[int, int]]:

@@ -34,10 +34,7 @@ _ABOUT = ("cupti", "error", "ended", "dropped_records")
 class CuptiBackend:
     """Bytes and time of copies by direction, kernel launches, thread blocks and streams, over all processes.
 
-    Parameters
-    ----------
-    cuda
-        The folder of a CUDA toolkit; ``None`` looks beside nvcc and in the usual places.
+    `cuda` is the folder of a CUDA toolkit; ``None`` looks beside nvcc and in the usual places.
     """
 
     name = "cupti"
@@ -67,16 +64,9 @@ class CuptiBackend:
             execution = runner.count(command, self.name, env)
             processes = [json.loads(file.read_text()) for file in sorted(counts.glob("*.json"))]
         events, notes = total(processes)
-        versions = sorted({str(process["cupti"]) for process in processes})
-        settings = tuple(f"{name}={value}" for name, value in env.items())
-        return Measurement(
-            self.name,
-            events,
-            version=" + ".join(versions) or None,
-            command=("env", *settings, *command),
-            runtime_s=execution.wall_s,
-            notes=tuple(notes),
-        )
+        version = " + ".join(sorted({str(process["cupti"]) for process in processes})) or None
+        line = ("env", *(f"{name}={value}" for name, value in env.items()), *command)
+        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes))
 
     def _compile(self, folder: Path) -> Path:
         if self._places is None or self._compiler is None:
@@ -90,9 +80,8 @@ class CuptiBackend:
             done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
         if done.returncode != 0:
             problem = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
-            raise CollectError(
-                f"the small library for CUPTI does not compile ({problem}). Use the cupti.h and cuda.h of one CUDA."
-            )
+            advice = "Use the cupti.h and cuda.h of one CUDA."
+            raise CollectError(f"the small library for CUPTI does not compile ({problem}). {advice}")
         return library
 
 
@@ -108,7 +97,7 @@ def total(processes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, float | Non
     sums: Counter[str] = Counter()
     for process in processes:
         sums.update({name: count for name, count in process.items() if name not in _ABOUT})
-    notes: list[str] = []
+    notes = []
     if dropped := sum(process["dropped_records"] for process in processes):
         notes.append(f"CUPTI dropped {dropped:,} records for want of memory; the counts are too low")
     if cut := sum(not process["ended"] for process in processes):

@@ -15,9 +15,11 @@ from __future__ import annotations
 import re
 import struct
 import threading
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
 from crossperf.errors import MissingDependencyError
@@ -43,12 +45,8 @@ class Mix:
 
     def __add__(self, other: Mix) -> Mix:
         kinds = {name: self.kinds.get(name, 0) + other.kinds.get(name, 0) for name in {**self.kinds, **other.kinds}}
-        return Mix(
-            kinds,
-            self.classified + other.classified,
-            self.independent + other.independent,
-            self.unknown + other.unknown,
-        )
+        independent, unknown = self.independent + other.independent, self.unknown + other.unknown
+        return Mix(kinds, self.classified + other.classified, independent, unknown)
 
 
 #: capstone's engine keeps state between calls.
@@ -173,9 +171,8 @@ def decoder(machine: str) -> Decoder:
     try:
         import capstone
     except ImportError as error:
-        raise MissingDependencyError(
-            "sorting instructions needs capstone: pip install 'crossperf[valgrind]'", package="capstone"
-        ) from error
+        needed = "sorting instructions needs capstone: pip install 'crossperf[valgrind]'"
+        raise MissingDependencyError(needed, package="capstone") from error
     if machine == "aarch64":
         arm64 = getattr(capstone, "CS_ARCH_AARCH64", None) or capstone.CS_ARCH_ARM64
         return Decoder(capstone.Cs(arm64, capstone.CS_MODE_ARM), kind_on_arm64, bytes)
@@ -274,37 +271,17 @@ def _whole(name: str) -> str:
     return _WHOLE_ON_X86.get(short, short)
 
 
-@cache
-def _bit(name: str) -> int:
-    return 0 if _IGNORED.fullmatch(name) else 1 << _MET.setdefault(_whole(name), len(_MET))
-
-
 def _bits(names: Iterable[str]) -> int:
-    bits = 0
-    for name in names:
-        bits |= _bit(name)
-    return bits
+    wholes = {_whole(name) for name in names if not _IGNORED.fullmatch(name)}
+    return sum(1 << _MET.setdefault(name, len(_MET)) for name in wholes)
 
 
-_X86_CONTROL = re.compile(r"j\w+|l?call|l?jmp|ret[fnq]?|iret\w*|loop\w*|syscall|sysenter|int3?|xbegin")
-_X86_FLOAT = re.compile(
-    r"v?(add|sub|mul|div|sqrt|min|max|rcp\d*|rsqrt\d*|cmp\w*|hadd|hsub|addsub|dp|round|rndscale|reduce|range|scalef|"
-    r"getexp|getmant|fixupimm|u?comi|fn?m(add|sub|addsub|subadd)\d*)[sp][shd]"
-    r"|v?cvt\w+"
-    r"|f(i?(add|sub|mul|div)(r?p?)|subr|divr|sqrt|abs|chs|i?comp?p?|comi?p?|ucom\w*|tst|rndint|scale|prem1?|sin|cos|"
-    r"sincos|ptan|patan|2xm1|yl2x|yl2xp1|xtract)"
-)
-_X86_INT = re.compile(
-    r"add|sub|adc|sbb|inc|dec|neg|i?mul|i?div|and|or|xor|not|sh[lr]|s[ah][lr]|ro[lr]|rc[lr]|sh[lr]d|cmp|test|lea|"
-    r"bt[csr]?|bs[fr]|bswap|popcnt|[lt]zcnt|set\w+|cdq|cqo|cdqe|cwde|cbw|cwd|andn|bextr|bls(i|r|msk)|bzhi|pdep|pext|mulx|"
-    r"rorx|sarx|sh[lr]x|ad[co]x|crc32|xadd|cmpxchg\w*|scas[bwdq]|cmps[bwdq]|"
-    r"v?p(h?add|h?sub|mul|madd|avg|abs|min|max|cmp|and|andn|or|xor|sll|srl|sra|rol|ror|sad|sign|ternlog|test|popcnt|"
-    r"lzcnt|conflict|dpbusd|dpwssd)\w*|k(and|andn|or|xor|xnor|not|add|shiftl|shiftr|test|ortest)[bwdq]"
-)
-#: They touch memory without an operand that says so.
-_X86_STACK = re.compile(r"push\w*|pop[fa]?[dq]?|l?call|ret[fnq]?|leave|enter")
-#: They have an operand that looks like memory and touch none.
-_X86_NO_ACCESS = re.compile(r"lea|nop\w*|prefetch\w*|clflush\w*|endbr\d+")
+def _patterns(machine: str) -> dict[str, re.Pattern[str]]:
+    tables = tomllib.loads((files("crossperf.collect") / "mnemonics.toml").read_text("utf-8"))
+    return {kind: re.compile("|".join(mnemonics)) for kind, mnemonics in tables[machine].items()}
+
+
+_X86, _ARM = _patterns("x86"), _patterns("aarch64")
 _PREFIXES = re.compile(r"(lock|rep[nz]?[ez]?|notrack|bnd|data16|xacquire|xrelease) ")
 
 
@@ -313,9 +290,9 @@ def _x86_mnemonic(mnemonic: str) -> int:
     name = mnemonic
     while match := _PREFIXES.match(name):
         name = name[match.end() :]
-    kind = CONTROL if _X86_CONTROL.fullmatch(name) else 0
-    kind |= FLOAT if _X86_FLOAT.fullmatch(name) else INT if _X86_INT.fullmatch(name) else 0
-    return kind | (MEMORY if _X86_STACK.fullmatch(name) else 0)
+    kind = CONTROL if _X86["control"].fullmatch(name) else 0
+    kind |= FLOAT if _X86["float"].fullmatch(name) else INT if _X86["int"].fullmatch(name) else 0
+    return kind | (MEMORY if _X86["stack"].fullmatch(name) else 0)
 
 
 def kind_on_x86(mnemonic: str, operands: str) -> int:
@@ -327,7 +304,7 @@ def kind_on_x86(mnemonic: str, operands: str) -> int:
     (True, True)
     """
     kind = _x86_mnemonic(mnemonic)
-    if "[" in operands and not _X86_NO_ACCESS.fullmatch(mnemonic):
+    if "[" in operands and not _X86["no_access"].fullmatch(mnemonic):
         kind |= MEMORY
     # One name, two instructions: comparing doubles, and comparing strings of words.
     if kind & FLOAT and mnemonic.endswith("cmpsd") and "mm" not in operands:
@@ -335,22 +312,12 @@ def kind_on_x86(mnemonic: str, operands: str) -> int:
     return kind
 
 
-_ARM_CONTROL = re.compile(r"b|b\.\w+|bl|blr|br|ret|cbn?z|tbn?z|svc|bra\w*|blra\w*|reta\w*")
-_ARM_MEMORY = re.compile(r"(ld|st)[a-z]*\d*[a-z]*|cas\w*|swp\w*|prfm")
-_ARM_FLOAT = re.compile(
-    r"f(add|sub|n?mul|div|n?madd|n?msub|sqrt|abs|neg|min|max|cmp|ccmp|cvt|rint|recp|rsqrt|ml[as])\w*|[su]cvtf"
-)
-_ARM_MOVES = re.compile(
-    r"mov\w*|fmov|dup|ins|umov|smov|ext|zip[12]|uzp[12]|trn[12]|tbl|tbx|nop|hint|adrp?|csel|fcsel|mrs|msr|bti|paci\w*|auti\w*|d[sm]b|isb"
-)
-
-
 def kind_on_arm64(mnemonic: str, operands: str) -> int:  # noqa: ARG001 - the same question as on x86
     """Return the kinds of an instruction as bits; on ARM only loads and stores touch memory."""
-    if _ARM_CONTROL.fullmatch(mnemonic):
+    if _ARM["control"].fullmatch(mnemonic):
         return CONTROL
-    if _ARM_MEMORY.fullmatch(mnemonic):
+    if _ARM["memory"].fullmatch(mnemonic):
         return MEMORY if mnemonic != "prfm" else 0
-    if _ARM_FLOAT.fullmatch(mnemonic):
+    if _ARM["float"].fullmatch(mnemonic):
         return FLOAT
-    return 0 if _ARM_MOVES.fullmatch(mnemonic) else INT
+    return 0 if _ARM["moves"].fullmatch(mnemonic) else INT

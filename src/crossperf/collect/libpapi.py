@@ -16,7 +16,7 @@ _DOM_ALL = 0xF
 _OPTION_BYTES = 4096
 
 #: Releases whose functions and options are those used here.
-_RELEASES = [(major, minor) for major in (7, 6, 5) for minor in range(9, -1, -1)]
+_MAJORS = (7, 6, 5)
 _FILES = ("libpapi.so", "libpapi.so.7.2", "libpapi.so.7.1", "libpapi.so.7.0", "libpapi.so.6.0", "libpapi.so.5.7")
 
 
@@ -39,13 +39,17 @@ class Library:
         try:
             self._c = ctypes.CDLL(file)
             self._c.PAPI_strerror.restype = ctypes.c_char_p
-            release = _handshake(self._c)
+            # It wants to hear its own release to begin with, so one is tried after the other.
+            releases = (major << 24 | minor << 16 for major in _MAJORS for minor in range(9, -1, -1))
+            release = next((packed for packed in releases if self._c.PAPI_library_init(packed) == packed), None)
         except (OSError, AttributeError) as error:
             raise LibraryMissingError(f"{file} cannot be used ({error})") from error
         if release is None:
-            tried = ", ".join(sorted({str(major) for major, _ in _RELEASES}))
+            tried = ", ".join(map(str, sorted(_MAJORS)))
             raise LibraryMissingError(f"{file} is of none of the major versions {tried} that crossperf knows")
-        self.version = _version_text(self._c.PAPI_get_opt(_LIB_VERSION, None)) or "{}.{}".format(*release)
+        packed = self._c.PAPI_get_opt(_LIB_VERSION, None)
+        shifts = (24, 16, 8, 0) if packed > 0 else (24, 16)
+        self.version = ".".join(str((packed if packed > 0 else release) >> shift & 0xFF) for shift in shifts)
 
     def call(self, function: str, *arguments: object) -> int:
         """Return what a function returns, or raise if it is one of PAPI's error codes."""
@@ -53,21 +57,6 @@ class Library:
         if code < 0:
             raise PapiCallError(function, (self._c.PAPI_strerror(code) or b"unknown error").decode(errors="replace"))
         return code
-
-
-def _handshake(c: ctypes.CDLL) -> tuple[int, int] | None:
-    """Initialise the library; it wants to hear its own release, so ask for one after the other."""
-    for major, minor in _RELEASES:
-        packed = major << 24 | minor << 16
-        if c.PAPI_library_init(packed) == packed:
-            return major, minor
-    return None
-
-
-def _version_text(packed: int) -> str | None:
-    if packed <= 0:
-        return None
-    return ".".join(str(packed >> shift & 0xFF) for shift in (24, 16, 8, 0))
 
 
 @functools.cache
@@ -84,14 +73,9 @@ def load() -> Library:
 
 
 class EventSet:
-    """Events that are counted together, of this thread or of a process with all that it will start.
+    """Events that are counted together, of this thread or of a process (`attach_to`) with all that it will start.
 
-    Parameters
-    ----------
-    attach_to
-        A process id; its threads and children that start later are counted too. ``None``: this thread.
-    kernel
-        Count what the kernel does for the process as well.
+    With `kernel`, what the kernel does for the process counts as well.
     """
 
     def __init__(self, library: Library, attach_to: int | None = None, kernel: bool = False) -> None:
@@ -138,14 +122,12 @@ class EventSet:
 
     def close(self) -> None:
         """Give the counters back; a set that still counts is stopped first."""
-        ends = (
-            ("PAPI_stop", (self._set, None)),
-            ("PAPI_cleanup_eventset", (self._set,)),
-            ("PAPI_destroy_eventset", (ctypes.byref(self._set),)),
-        )
-        for function, arguments in ends:
-            with contextlib.suppress(PapiCallError):  # it did not count, or was empty
-                self._library.call(function, *arguments)
+        with contextlib.suppress(PapiCallError):  # it did not count
+            self._library.call("PAPI_stop", self._set, None)
+        with contextlib.suppress(PapiCallError):  # it was empty
+            self._library.call("PAPI_cleanup_eventset", self._set)
+        with contextlib.suppress(PapiCallError):
+            self._library.call("PAPI_destroy_eventset", ctypes.byref(self._set))
         self.events = []
 
 

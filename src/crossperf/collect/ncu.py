@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Literal
 
 from crossperf.catalog import FORMULAS
 from crossperf.catalog.formula import first_events
-from crossperf.collect.process import Runner, version_of
+from crossperf.collect.process import Runner, ask, version_of
 from crossperf.errors import CollectError, some_of
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.ncu import BLOCK_SIZE, REGISTERS, THREADS, TIME, complaint, header_at, launches_of_text, total
@@ -83,20 +82,17 @@ class NcuBackend:
             raise CollectError(f"ncu could not count: {problem}")
         sums = total(rows, wanted=asked)
         notes = [*sums.notes, *([f"ncu: {problem}"] if problem else [])]
-        lacking = [name for name in wanted if name not in asked and name not in _may_lack()]
+        # Without these nothing is missing, on GPUs that have no such thing.
+        formulas = [formula for formula in FORMULAS if formula.tool == self.name]
+        optional = {*_DRAM[2:], *(name for formula in formulas for name in formula.optional)}
+        lacking = [name for name in wanted if name not in asked and name not in optional]
         if lacking:
             notes.append(f"this GPU has no {some_of(lacking)}")
         if self.launch_limit and len(rows) >= self.launch_limit:
             notes.append(f"sums of the first {self.launch_limit:,} launches alone, as was asked for")
-        return Measurement(
-            self.name,
-            dict(sums.events) | dict.fromkeys(lacking),
-            version=self.version,
-            command=line,
-            runtime_s=execution.wall_s,
-            notes=tuple(notes),
-            facts={name: value for name, value in sums.facts.items() if name in ("gpu", "kernels")},
-        )
+        events = dict(sums.events) | dict.fromkeys(lacking)
+        facts = {name: value for name, value in sums.facts.items() if name in ("gpu", "kernels")}
+        return Measurement(self.name, events, self.version, line, execution.wall_s, notes=tuple(notes), facts=facts)
 
     @property
     def version(self) -> str | None:
@@ -105,8 +101,9 @@ class NcuBackend:
 
     def asked(self) -> list[str]:
         """Return the metrics that are asked for: those wanted that this GPU has."""
-        known = known_metrics(self._ncu or self.name)
-        return [name for name in wanted_metrics() if name.startswith("launch__") or not known or _base(name) in known]
+        known, wanted = known_metrics(self._ncu or self.name), wanted_metrics()
+        known |= {name.removesuffix(".sum") for name in wanted if name.startswith("launch__") or not known}
+        return [name for name in wanted if name.removesuffix(".sum") in known]
 
     def prefix(self, log: Path) -> list[str]:
         """Return the command line to put in front of a command; the table goes into a file of its own.
@@ -117,12 +114,6 @@ class NcuBackend:
         options += ["--cache-control", self.cache_control, "--print-units", "base", "--csv", "--page", "raw"]
         limit = ["--launch-count", str(self.launch_limit)] if self.launch_limit else []
         return [self._ncu or self.name, *options, *limit, "--metrics", ",".join(self.asked()), "--log-file", str(log)]
-
-
-def _may_lack() -> frozenset[str]:
-    """Return the metrics without which nothing is missing, on GPUs that have no such thing."""
-    optional = {name for formula in FORMULAS if formula.tool == "ncu" for name in formula.optional}
-    return frozenset(optional | {name for name in _MORE if name.startswith("dram__bytes_op_")})
 
 
 def wanted_metrics() -> list[str]:
@@ -157,12 +148,5 @@ def _for_root_alone() -> bool:
 @functools.cache
 def known_metrics(ncu: str) -> frozenset[str]:
     """Return the metrics of the GPU here, without their ``.sum``; empty where ncu does not tell."""
-    try:
-        done = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, check=False, timeout=120)
-    except (OSError, subprocess.TimeoutExpired):
-        return frozenset()
-    return frozenset(re.findall(r"^(\w+__\w+)\s", done.stdout, flags=re.MULTILINE))
-
-
-def _base(name: str) -> str:
-    return name.removesuffix(".sum")
+    done = ask([ncu, "--query-metrics"], patience_s=120.0)
+    return frozenset(re.findall(r"^(\w+__\w+)\s", done.stdout if done else "", flags=re.MULTILINE))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ from crossperf.errors import CollectError
 from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
 
+_FORMULAS = [formula for formula in FORMULAS if formula.tool == "papi"]
 #: The strictest setting of the kernel under which a user may count their own processes.
 _PARANOID = 2
 # The command starts as a shell that stops itself; once its counters are set it goes on as the command.
@@ -66,30 +69,21 @@ class PapiBackend:
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
         """Execute a command once per group of events, and return all counts."""
-        why_not = self.why_not()
-        if why_not:
+        if why_not := self.why_not():
             raise CollectError(f"papi cannot count here: {why_not}")
         library = libpapi.load()
         groups, refused = self._groups(library)
+        executed = [_execute(library, together, command, runner, self.kernel) for together in groups]
         events: dict[str, float | None] = dict.fromkeys(refused)
-        executions = []
-        for together in groups:
-            execution, counts = _execute(library, together, command, runner, self.kernel)
-            executions.append(execution)
-            events |= counts
-        return Measurement(
-            tool=self.name,
-            events={canonical(name): value for name, value in events.items()},
-            version=library.version,
-            command=(*_STOPPED, *command),
-            runtime_s=executions[0].wall_s,
-            notes=tuple(_notes(groups, refused, self.kernel)),
-        )
+        events |= {name: count for _, counts in executed for name, count in counts.items()}
+        named = {canonical(name): value for name, value in events.items()}
+        notes, runtime_s = tuple(_notes(groups, refused, self.kernel)), executed[0][0].wall_s
+        return Measurement(self.name, named, library.version, (*_STOPPED, *command), runtime_s, notes=notes)
 
 
 def catalog_events() -> tuple[str, ...]:
     """Return every event that the catalog's formulas for PAPI read under PAPI's own names."""
-    names = dict.fromkeys(name for formula in _formulas() for name in formula.events)
+    names = dict.fromkeys(name for formula in _FORMULAS for name in formula.events)
     return tuple(name for name in names if _is_papis(name))
 
 
@@ -98,26 +92,18 @@ def choose(refused: Container[str]) -> tuple[list[str], list[str]]:
 
     Of a counter with several formulas, the first whose events can all be counted is taken.
     """
-    by_counter: dict[str, list[Formula]] = {}
-    for formula in _formulas():
+    by_counter: dict[str, list[Formula]] = defaultdict(list)
+    for formula in _FORMULAS:
         if all(_is_papis(name) for name in formula.events):
-            by_counter.setdefault(formula.counter, []).append(formula)
+            by_counter[formula.counter].append(formula)
     chosen: dict[str, None] = {}
     missed: dict[str, None] = {}
     for formulas in by_counter.values():
-        usable = [formula for formula in formulas if not any(name in refused for name in _needed(formula))]
+        usable = [each for each in formulas if not any(name in refused for name in {*each.events} - each.optional)]
         taken = (usable or formulas)[0]
         chosen |= dict.fromkeys(name for name in taken.events if usable and name not in refused)
         missed |= dict.fromkeys(name for name in taken.events if not usable and name in refused)
     return list(chosen), [name for name in missed if name not in chosen]
-
-
-def _formulas() -> list[Formula]:
-    return [formula for formula in FORMULAS if formula.tool == "papi"]
-
-
-def _needed(formula: Formula) -> list[str]:
-    return [name for name in formula.events if name not in formula.optional]
 
 
 def _is_papis(name: str) -> bool:
@@ -126,23 +112,14 @@ def _is_papis(name: str) -> bool:
 
 
 def _no_counters(why: str) -> str:
-    paranoid = _paranoid()
+    paranoid = 0
+    with contextlib.suppress(OSError, ValueError):
+        paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if paranoid > _PARANOID and os.geteuid() != 0:
-        return (
-            f"the kernel lets only root count (perf_event_paranoid is {paranoid}); "
-            f"ask an administrator for: sysctl kernel.perf_event_paranoid={_PARANOID}"
-        )
-    return (
-        f"this machine shows PAPI no hardware counters ({why}), as most virtual machines do not; "
-        "use the back end valgrind, or another machine"
-    )
-
-
-def _paranoid() -> int:
-    try:
-        return int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
-    except (OSError, ValueError):
-        return 0
+        advice = f"ask an administrator for: sysctl kernel.perf_event_paranoid={_PARANOID}"
+        return f"the kernel lets only root count (perf_event_paranoid is {paranoid}); {advice}"
+    advice = "use the back end valgrind, or another machine"
+    return f"this machine shows PAPI no hardware counters ({why}), as most virtual machines do not; {advice}"
 
 
 def _execute(
@@ -181,9 +158,9 @@ def _execute(
 
 
 def _notes(groups: Sequence[Sequence[str]], refused: Mapping[str, str], kernel: bool) -> list[str]:
-    names_by_reason: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = defaultdict(list)
     for name, why in refused.items():
-        names_by_reason.setdefault(why, []).append(name)
+        names_by_reason[why].append(name)
     notes = [f"not counted, PAPI says {why!r}: {', '.join(names)}" for why, names in names_by_reason.items()]
     if not kernel:
         notes.append("user mode alone")

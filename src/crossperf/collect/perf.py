@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from crossperf.catalog import FORMULAS, canonical
-from crossperf.collect.process import Execution, Runner, version_of
+from crossperf.collect.process import Execution, Runner, ask, version_of
 from crossperf.errors import ProfileFileError
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.perf import PerfEvent, events_in, remarks, totals
@@ -62,30 +62,23 @@ class PerfBackend:
         """Execute the command once for each group of events, and return all of them."""
         hardware, notes = self._hardware()
         traced, more_notes = self._tracepoints()
-        asked = [*_SOFTWARE, *traced]
-        groups = [hardware] if self.multiplex or not hardware else list(_chunks(hardware, _GROUP_SIZE))
-        rows: list[PerfEvent] = []
-        lines: list[tuple[str, ...]] = []
-        wall_s: list[float] = []
-        for number, group in enumerate(groups):
-            counted, line, execution = self._run([*group, *(asked if number == 0 else ())], command, runner)
-            rows += counted
-            lines.append(line)
-            wall_s.append(execution.wall_s)
+        groups = self._groups(hardware)
+        groups[0] += [*_SOFTWARE, *traced]
+        executed = [self._run(group, command, runner) for group in groups]
+        rows = [row for counted, _, _ in executed for row in counted]
+        wall_s = sorted(execution.wall_s for _, _, execution in executed)
         events = totals(rows)
         known = set(map(canonical, events))
         events |= {name: None for name in (*self._wanted_hardware(), *_tracepoint_names()) if name not in known}
         notes += more_notes + [note for row in rows for note in remarks(row)]
         if len(groups) > 1:
             notes.append(f"{len(groups)} executions, so that no two events share a counter of the processor")
-        return Measurement(
-            self.name,
-            events,
-            version=version_of(self._perf or self.name),
-            command=lines[0],
-            runtime_s=sorted(wall_s)[len(wall_s) // 2],
-            notes=tuple(notes),
-        )
+        version, line, median_s = version_of(self._perf or self.name), executed[0][1], wall_s[len(wall_s) // 2]
+        return Measurement(self.name, events, version, line, median_s, notes=tuple(notes))
+
+    def _groups(self, hardware: Sequence[str]) -> list[list[str]]:
+        size = len(hardware) if self.multiplex else _GROUP_SIZE
+        return [list(hardware[start : start + size]) for start in range(0, len(hardware), size or 1)] or [[]]
 
     def _run(
         self, events: Sequence[str], command: Sequence[str], runner: Runner
@@ -111,17 +104,11 @@ class PerfBackend:
             return []
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             report = Path(folder, "perf.json")
-            line = [*self._prefix(events, report), "true"]
-            try:
-                done = subprocess.run(line, capture_output=True, check=False, timeout=30)
-            except (OSError, subprocess.TimeoutExpired):
-                return []
-            if done.returncode != 0:
-                return []
-            try:
-                return [row.event for row in events_in(report) if row.value is not None]
-            except ProfileFileError:
-                return []
+            done = ask([*self._prefix(events, report), "true"])
+            with contextlib.suppress(ProfileFileError):
+                if done and done.returncode == 0:
+                    return [row.event for row in events_in(report) if row.value is not None]
+        return []
 
     def _hardware(self) -> tuple[list[str], list[str]]:
         generic, special = self._wanted_hardware(special=False), self._wanted_hardware(generic=False)
@@ -136,32 +123,21 @@ class PerfBackend:
 
     def _wanted_hardware(self, *, generic: bool = True, special: bool = True) -> list[str]:
         vendor = {"AMD": "AMD Zen", "IBM": "POWER"}.get(self.vendor or "", self.vendor)
-        mine = [formula for formula in FORMULAS if formula.tool == self.name]
-        of_vendor = [formula for formula in mine if formula.on == vendor]
-        of_all = [formula for formula in mine if formula.on == "any CPU"]
-        names = {event: None for formula in [*of_all, *of_vendor] for event in formula.events}
-        common = {event for formula in of_all for event in formula.events}
-        return [
-            event
-            for event in names
-            if event not in _SOFTWARE and ":" not in event and (generic if event in common else special)
-        ]
+        common, of_vendor = _events("any CPU"), _events(vendor)
+        names = [*(common if generic else ()), *(event for event in of_vendor if special and event not in common)]
+        return [event for event in names if event not in _SOFTWARE and ":" not in event]
 
     def _tracepoints(self) -> tuple[list[str], list[str]]:
         names = _tracepoint_names()
-        usable = self._counted(names)
-        if not usable:
-            usable = [name for name in names if self._counted([name])]
-        if not usable:
-            return [], ["threads and opened files are not counted: the kernel's tracepoints need root"]
-        return usable, []
+        usable = self._counted(names) or [name for name in names if self._counted([name])]
+        notes = [] if usable else ["threads and opened files are not counted: the kernel's tracepoints need root"]
+        return usable, notes
+
+
+def _events(on: str | None) -> list[str]:
+    mine = [formula for formula in FORMULAS if formula.tool == "perf" and formula.on == on]
+    return list(dict.fromkeys(event for formula in mine for event in formula.events))
 
 
 def _tracepoint_names() -> list[str]:
-    events = [event for formula in FORMULAS if formula.tool == "perf" for event in formula.events]
-    return [event for event in dict.fromkeys(events) if re.match(r"(task|syscalls):", event)]
-
-
-def _chunks(items: Sequence[str], size: int) -> Iterator[list[str]]:
-    for start in range(0, len(items), size):
-        yield list(items[start : start + size])
+    return [event for event in _events("any CPU") if re.match(r"(task|syscalls):", event)]

@@ -33,6 +33,7 @@ _LOOK_EVERY_S = 0.05
 #: How long an interrupted command has to end by itself before it is killed.
 _GRACE_S = 3.0
 _PR_SET_CHILD_SUBREAPER = 36
+_NO_START = "Check that it is a program for this machine, and that a script starts with '#!' and its interpreter."
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ def resolve(command: Sequence[str]) -> str:
         return program
     path = Path(name)
     if "/" not in name:
-        raise CollectError(f"{name}: no such command on PATH{_nearest(name)}. Check its name, or give its path.")
+        folders = [folder for folder in os.get_exec_path() if Path(folder).is_dir()]
+        nearest = did_you_mean(name, {entry.name for folder in folders for entry in os.scandir(folder)})
+        raise CollectError(f"{name}: no such command on PATH{nearest}. Check its name, or give its path.")
     if path.is_dir():
         raise CollectError(f"{name}: found a folder, expected a program. Name the file inside it.")
     if path.exists():
@@ -98,19 +101,11 @@ def resolve(command: Sequence[str]) -> str:
     raise CollectError(f"{name}: no such file. Check the path of the command.")
 
 
-def _nearest(name: str) -> str:
-    folders = [folder for folder in os.get_exec_path() if Path(folder).is_dir()]
-    return did_you_mean(name, {entry.name for folder in folders for entry in os.scandir(folder)})
-
-
 @dataclass
 class Runner:
     """Executes commands one after another, with the caller's signals and standard input.
 
-    Parameters
-    ----------
-    time_limit_s
-        After this many seconds an execution and all that it started are ended.
+    After `time_limit_s` seconds an execution and all that it started are ended.
     """
 
     time_limit_s: float | None = None
@@ -137,21 +132,18 @@ class Runner:
             Called with the child's process id as soon as it runs.
         """
         limit_s = self.time_limit_s
-        _adopt_orphans()
+        with contextlib.suppress(OSError, AttributeError):  # what the child leaves behind becomes ours, to be ended
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         nowhere = subprocess.DEVNULL if quiet else None
+        variables = {**os.environ, **env} if env else None
         with self.stdin.open() as (stdin, child_has_stdin), _Signals(self) as signals:
             started, start = time.time(), time.monotonic()
             try:
                 # The child is reaped below, by hand: only a zombie still tells its I/O.
-                child = subprocess.Popen(
-                    list(command),
-                    stdin=stdin,
-                    stdout=nowhere,
-                    stderr=nowhere,
-                    env={**os.environ, **env} if env else None,
-                )
+                child = subprocess.Popen(list(command), stdin=stdin, stdout=nowhere, stderr=nowhere, env=variables)
             except OSError as error:
-                raise _cannot_start(command, error) from error
+                problem = f"{command[0]}: cannot be started ({error.strerror or error})."
+                raise CollectError(f"{problem} {_NO_START}", command=list(command)) from error
             signals.hand_on_to(child.pid)
             child_has_stdin()
             if on_start:
@@ -166,17 +158,19 @@ class Runner:
             child.returncode = os.waitstatus_to_exitcode(wait_status)
             if self.interrupted or not in_time:
                 end_family(None)
+        # A child begins with its parent's memory, so a count below our own peak tells nothing about it.
+        own_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return Execution(
             returncode=child.returncode,
             wall_s=wall_s,
             user_s=usage.ru_utime,
             system_s=usage.ru_stime,
-            max_rss_bytes=_peak_memory(usage.ru_maxrss * 1024, watch.max_rss_bytes),
+            max_rss_bytes=usage.ru_maxrss * 1024 if usage.ru_maxrss > own_kb else watch.peaks.get("resident"),
             minor_faults=usage.ru_minflt,
             major_faults=usage.ru_majflt,
             io=io,
-            peak_threads=watch.peak_threads,
-            page_table_bytes=watch.page_table_bytes,
+            peak_threads=watch.peaks.get("threads"),
+            page_table_bytes=watch.peaks.get("page tables"),
             time_limit_s=None if in_time else limit_s,
             started=started,
         )
@@ -189,30 +183,21 @@ class Runner:
         return execution
 
 
-def version_of(program: str, pattern: str = r"\d[\w.]*") -> str | None:
-    """Return what ``PROGRAM --version`` answers, or ``None`` where it does not tell."""
+def ask(command: Sequence[str], patience_s: float = 30.0) -> subprocess.CompletedProcess[str] | None:
+    """Return how a short command ended and what it printed; ``None`` where it does not start, or takes too long."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=patience_s
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.search(pattern, done.stdout + done.stderr)
+
+
+def version_of(program: str, pattern: str = r"\d[\w.]*") -> str | None:
+    """Return what ``PROGRAM --version`` answers, or ``None`` where it does not tell."""
+    done = ask([program, "--version"])
+    match = re.search(pattern, done.stdout + done.stderr) if done else None
     return match[0] if match else None
-
-
-def _peak_memory(counted: int, seen: int | None) -> int | None:
-    """Return the most memory that one process of a command held.
-
-    A child begins with its parent's memory, so a count below our own peak tells nothing; then what was seen
-    while it ran has to do.
-    """
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return counted if counted > own else seen
-
-
-def _cannot_start(command: Sequence[str], error: OSError) -> CollectError:
-    reason = error.strerror or str(error)
-    advice = "Check that it is a program for this machine, and that a script starts with '#!' and its interpreter."
-    return CollectError(f"{command[0]}: cannot be started ({reason}). {advice}", command=list(command))
 
 
 class _Signals:
@@ -266,14 +251,15 @@ class _Watch:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self.peak_threads: int | None = None
-        self.page_table_bytes: int | None = None
-        self.max_rss_bytes: int | None = None
+        #: The most that was seen of threads, bytes of page tables, and bytes resident in one process.
+        self.peaks: dict[str, int] = {}
 
     def wait(self, until: float) -> bool:
         """Return whether the child ended before the clock showed `until`."""
         pause_s = 0.001
-        watching = _pidfd(self._pid)
+        watching: list[int] = []
+        with contextlib.suppress(OSError):  # where the kernel has them: readable when the process ends
+            watching.append(os.pidfd_open(self._pid))
         try:
             while True:
                 if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
@@ -283,46 +269,23 @@ class _Watch:
                     return False
                 self._look()
                 pause_s = min(2 * pause_s, _LOOK_EVERY_S)
-                _sleep(min(pause_s, left_s), watching)
+                select.select(watching, [], [], min(pause_s, left_s))
         finally:
-            if watching is not None:
-                os.close(watching)
+            for descriptor in watching:
+                os.close(descriptor)
 
     def _look(self) -> None:
         threads = page_tables = resident = 0
         for pid in [self._pid, *_descendants(self._pid)]:
             with contextlib.suppress(OSError, ValueError):
-                facts = _status_of(pid)
+                status = Path(f"/proc/{pid}/status").read_text()
+                facts = {name: int(text) for name, text in re.findall(r"^(\w+):\s*(\d+)", status, re.MULTILINE)}
                 threads += facts.get("Threads", 0)
                 page_tables += facts.get("VmPTE", 0) * 1024
                 resident = max(resident, facts.get("VmHWM", 0) * 1024)
-        if threads:
-            self.peak_threads = max(self.peak_threads or 0, threads)
-        if resident:
-            self.max_rss_bytes = max(self.max_rss_bytes or 0, resident)
-        if page_tables:
-            self.page_table_bytes = max(self.page_table_bytes or 0, page_tables)
-
-
-def _pidfd(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the process ends, where the kernel has them."""
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return None
-
-
-def _sleep(seconds: float, watching: int | None) -> None:
-    if watching is None:
-        time.sleep(seconds)
-    else:
-        select.select([watching], [], [], seconds)
-
-
-def _status_of(pid: int) -> dict[str, int]:
-    """Return the numbers of ``/proc/PID/status``; sizes are in kB there."""
-    pairs = (line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
-    return {name: int(text.split()[0]) for name, text in pairs if text.split() and text.split()[0].isdigit()}
+        for name, seen in (("threads", threads), ("page tables", page_tables), ("resident", resident)):
+            if seen:
+                self.peaks[name] = max(self.peaks.get(name, 0), seen)
 
 
 def _io_of(pid: int) -> dict[str, int] | None:
@@ -332,12 +295,6 @@ def _io_of(pid: int) -> dict[str, int] | None:
         return {name: int(value) for name, value in pairs}
     except (OSError, ValueError):
         return None
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of whatever a child leaves behind, so that it can be ended."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _descendants(pid: int) -> list[int]:
@@ -373,8 +330,9 @@ def end_family(pid: int | None) -> None:
         until = time.monotonic() + patience_s
         while family() and time.monotonic() < until:
             time.sleep(0.01)
-    if pid is None:
-        _reap()
+    with contextlib.suppress(ChildProcessError):
+        while pid is None and os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _ended(pid: int) -> bool:
@@ -382,9 +340,3 @@ def _ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
     except OSError:
         return True
-
-
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass

@@ -8,6 +8,7 @@ command --Runner--> Execution (x repeats) --system--> Measurement  \
 
 from __future__ import annotations
 
+import platform as python_platform
 import shlex
 import socket
 import uuid
@@ -18,7 +19,6 @@ from functools import cached_property
 from pathlib import Path
 
 from crossperf import catalog
-from crossperf.collect import system
 from crossperf.collect.backends import AUTO, Backend, backends, chosen
 from crossperf.collect.process import Execution, Runner, resolve
 from crossperf.collect.valgrind import CacheShape
@@ -109,8 +109,7 @@ class Profile:
     @cached_property
     def counted(self) -> Counted:
         """The counters of the first execution."""
-        of_system = [system.measurement(execution, self.facts) for execution in self.executions[:1]]
-        return counted([*self.measurements, *of_system])
+        return counted([*self.measurements, *(of_system(execution, self.facts) for execution in self.executions[:1])])
 
     @property
     def interrupted(self) -> bool:
@@ -138,20 +137,17 @@ class Profile:
         return "; ".join(f"{tool}: {reason}" for tool, reason in shown.items())
 
     def _why_not(self, tool: str, counter: str) -> str | None:
-        if tool in self.not_counted:
-            return self.not_counted[tool]
-        for measurement in self.measurements:
-            if measurement.tool == tool and all(value is None for value in measurement.events.values()):
-                return measurement.notes[0] if measurement.notes else "counted nothing"
-            if measurement.tool == tool:
-                return (counted([measurement]).missing.get(counter) or "").removeprefix(f"{tool}: ") or None
-        return None
+        own = next((measurement for measurement in self.measurements if measurement.tool == tool), None)
+        if own is None or tool in self.not_counted:
+            return self.not_counted.get(tool)
+        if all(value is None for value in own.events.values()):
+            return own.notes[0] if own.notes else "counted nothing"
+        return counted([own]).missing.get(counter, "").removeprefix(f"{tool}: ") or None
 
     def _run(self, number: int, execution: Execution) -> Run:
-        of_system = system.measurement(execution, self.facts)
-        measurements = [*self.measurements, of_system] if execution.status == OK else [of_system]
+        tools = self.measurements if execution.status == OK else ()
         return to_run(
-            measurements,
+            [*tools, of_system(execution, self.facts)],
             app=self.app,
             input=self.input,
             platform=self.platform_name,
@@ -166,6 +162,28 @@ class Profile:
             started=datetime.fromtimestamp(execution.started, UTC).isoformat(timespec="seconds"),
             command=list(self.command),
         )
+
+
+def of_system(execution: Execution, facts: MachineFacts) -> Measurement:
+    """Return what the operating system counts for every execution, at no cost, as events of the tool ``os``.
+
+    The levels of the page table are those of the machine.
+    """
+    events: dict[str, float | None] = {
+        "os.user_s": execution.user_s,
+        "os.system_s": execution.system_s,
+        "os.max_rss_bytes": execution.max_rss_bytes,
+        "os.minor_faults": float(execution.minor_faults),
+        "os.major_faults": float(execution.major_faults),
+        "os.peak_threads": execution.peak_threads,
+        "os.page_table_bytes": execution.page_table_bytes,
+        "os.page_levels": facts.page_levels,
+    }
+    io = execution.io or {}
+    events |= {f"os.{name}": io.get(name) for name in ("rchar", "wchar", "read_bytes", "write_bytes")}
+    notes = () if execution.io else ("bytes read and written are unknown: this kernel keeps no /proc/PID/io",)
+    version = f"Linux {python_platform.release()}"
+    return Measurement("os", events, version, runtime_s=execution.wall_s, notes=notes)
 
 
 def profile(

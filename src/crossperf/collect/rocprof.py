@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from crossperf.catalog import FORMULAS
 from crossperf.catalog.formula import first_events
-from crossperf.collect.process import Runner, version_of
+from crossperf.collect.process import Runner, ask, version_of
 from crossperf.errors import some_of
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.rocprof import ROCPROF, adds_up, read, reads, total
@@ -50,26 +49,20 @@ class RocprofBackend:
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             groups = Path(folder, "counters.txt")
             groups.write_text("".join(f"pmc: {' '.join(group)}\n" for group in grouped(asked)))
-            line = (*_prefix(tool, groups, Path(folder, "out")), *command)
+            to_folder = ("--output-format", "csv", "-d", f"{folder}/out", "--")
+            output = to_folder if Path(tool).name == _ROCPROFV3 else ("-o", f"{folder}/out.csv")
+            line = (tool, "-i", str(groups), *output, *command)
             execution = runner.count(line, Path(tool).name)
             files = [file for file in Path(folder).rglob("*.csv") if reads(file)]
             sums = read(Path(folder) if len(files) > 1 else files[0])[0] if files else total([], asked)
-        notes = list(sums.notes)
         optional = {name for formula in FORMULAS if formula.tool == self.name for name in formula.optional}
         lacking = [name for name in wanted if name not in asked and name not in optional]
-        if lacking:
-            notes.append(f"this GPU has no {some_of(lacking)}")
-        if not files:
-            notes.append(f"{Path(tool).name} wrote no counters")
-        return Measurement(
-            self.name,
-            dict.fromkeys([*asked, *lacking]) | dict(sums.events),
-            version=version_of(tool, r"\d+\.\d+(\.\d+)?"),
-            command=line,
-            runtime_s=execution.wall_s,
-            notes=tuple(notes),
-            facts={"kernels": sums.facts["kernels"]},
-        )
+        notes = [*sums.notes, *([f"this GPU has no {some_of(lacking)}"] if lacking else [])]
+        notes += [] if files else [f"{Path(tool).name} wrote no counters"]
+        events = dict.fromkeys([*asked, *lacking]) | dict(sums.events)
+        version = version_of(tool, r"\d+\.\d+(\.\d+)?")
+        facts = {"kernels": sums.facts["kernels"]}
+        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes), facts=facts)
 
 
 def wanted_counters() -> list[str]:
@@ -89,20 +82,9 @@ def grouped(counters: Sequence[str]) -> list[list[str]]:
     return groups
 
 
-def _prefix(tool: str, groups: Path, out: Path) -> list[str]:
-    if Path(tool).name == _ROCPROFV3:
-        return [tool, "-i", str(groups), "--output-format", "csv", "-d", str(out), "--"]
-    return [tool, "-i", str(groups), "-o", f"{out}.csv"]
-
-
 def _known(tool: str) -> frozenset[str]:
     """Return the counters that the tool lists for this GPU; empty where it does not tell."""
     options = [["--list-avail"]] if Path(tool).name == _ROCPROFV3 else [["--list-basic"], ["--list-derived"]]
-    words: set[str] = set()
-    for option in options:
-        try:
-            done = subprocess.run([tool, *option], capture_output=True, text=True, check=False, timeout=120)
-        except (OSError, subprocess.TimeoutExpired):
-            return frozenset()
-        words.update(re.findall(r"\w+", done.stdout))
-    return frozenset(word for word in words if adds_up(word))
+    answers = [ask([tool, *option], patience_s=120.0) for option in options]
+    text = "" if None in answers else " ".join(done.stdout for done in answers if done)
+    return frozenset(filter(adds_up, re.findall(r"\w+", text)))

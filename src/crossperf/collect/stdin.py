@@ -36,10 +36,13 @@ class Input:
     @contextlib.contextmanager
     def open(self) -> Iterator[tuple[int, Callable[[], None]]]:
         """Yield a descriptor for a child's standard input, and what to call once the child holds it."""
-        if self._closed():
+        try:
+            os.fstat(0)
+        except OSError:  # it was closed
             with Path(os.devnull).open("rb") as nothing:
                 yield nothing.fileno(), lambda: None
-        elif os.isatty(0):
+            return
+        if os.isatty(0):
             yield 0, lambda: None
         elif self._seekable_at is not None:
             os.lseek(0, self._seekable_at, os.SEEK_SET)
@@ -49,13 +52,6 @@ class Input:
             yield self.kept.fileno(), lambda: None
         else:
             yield from self._live()
-
-    def _closed(self) -> bool:
-        try:
-            os.fstat(0)
-        except OSError:
-            return True
-        return False
 
     def _live(self) -> Iterator[tuple[int, Callable[[], None]]]:
         self.kept = tempfile.TemporaryFile()  # noqa: SIM115 - the later executions read it

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from crossperf.collect.process import Runner, version_of
+from crossperf.collect.process import Runner, ask, version_of
 from crossperf.importers.measurement import Measurement
 
 _CALLS = "open,openat,openat2,creat,clone,clone3"
@@ -30,12 +28,9 @@ class StraceBackend:
         if self._strace is None:
             return "strace is not installed (Debian and Ubuntu: strace)"
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
-            try:
-                done = subprocess.run(
-                    [*self._prefix(Path(folder, "log")), "true"], capture_output=True, check=False, timeout=30
-                )
-            except (OSError, subprocess.TimeoutExpired):
-                return "strace does not start here"
+            done = ask([*self._prefix(Path(folder, "log")), "true"])
+        if done is None:
+            return "strace does not start here"
         return None if done.returncode == 0 else "the kernel does not let this user trace (kernel.yama.ptrace_scope)"
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:
@@ -46,9 +41,7 @@ class StraceBackend:
             execution = runner.count(line, self.name)
             with log.open(encoding="utf-8", errors="replace") as lines:
                 events = events_of(lines)
-        return Measurement(
-            self.name, events, version=version_of(self._strace or self.name), command=line, runtime_s=execution.wall_s
-        )
+        return Measurement(self.name, events, version_of(self._strace or self.name), line, execution.wall_s)
 
     def _prefix(self, log: Path) -> list[str]:
         options = ["-f", "-qq", "--seccomp-bpf", "-e", f"trace={_CALLS}", "-e", "signal=none"]
@@ -61,7 +54,7 @@ def events_of(lines: Iterable[str]) -> dict[str, float | None]:
     >>> events_of(['7 openat(AT_FDCWD, "a", O_RDONLY) = 3', '7 openat(AT_FDCWD, "b", O_RDONLY) = -1 ENOENT'])
     {'strace.files_opened': 1.0, 'strace.threads_started': 0.0}
     """
-    counts: Counter[str] = Counter()
+    files = threads = 0
     begun: dict[str, str] = {}
     for line in lines:
         match = _LINE.match(line.rstrip())
@@ -76,7 +69,7 @@ def events_of(lines: Iterable[str]) -> dict[str, float | None]:
         if result is None or int(result[1]) < 0:
             continue
         if not call.startswith("clone"):
-            counts["files"] += 1
+            files += 1
         elif "CLONE_THREAD" in arguments:
-            counts["threads"] += 1
-    return {"strace.files_opened": float(counts["files"]), "strace.threads_started": float(counts["threads"])}
+            threads += 1
+    return {"strace.files_opened": float(files), "strace.threads_started": float(threads)}

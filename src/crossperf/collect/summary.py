@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import groupby
 
 from crossperf import catalog
 from crossperf.collect.backends import BackendChoice
@@ -64,13 +64,10 @@ def _outcome(result: Profile) -> str:
 
 
 def _counters(result: Profile) -> list[str]:
-    counted = result.counted
-    rows = [
-        (name, f"{counted.values[name]:.6g}", "" if unit == "ratio" else unit, counted.measured_by[name])
-        for name, unit in ((name, counter.unit) for name, counter in catalog.COUNTERS.items())
-        if name in counted.values
-    ]
-    return [f"  {name:<22}{value:>14} {unit:<8} {tool}" for name, value, unit, tool in rows]
+    values, tools = result.counted.values, result.counted.measured_by
+    units = {name: "" if known.unit == "ratio" else known.unit for name, known in catalog.COUNTERS.items()}
+    known = {name: unit for name, unit in units.items() if name in values}
+    return [f"  {name:<22}{values[name]:>14.6g} {unit:<8} {tools[name]}" for name, unit in known.items()]
 
 
 def _tools(result: Profile) -> list[str]:
@@ -88,17 +85,16 @@ def _tools(result: Profile) -> list[str]:
 def _missing(result: Profile) -> list[str]:
     if not any(done.status == OK for done in result.executions):
         return []
-    why = [(result.why_missing(name), name) for name in catalog.COUNTERS if name not in result.counted.values]
-    grouped = [
-        (reason, [name for _, name in names]) for reason, names in groupby(sorted(why), key=lambda pair: pair[0])
-    ]
-    return [f"missing: {', '.join(names)} ({reason})" for reason, names in grouped]
+    names_by_reason: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(catalog.COUNTERS.keys() - result.counted.values):
+        names_by_reason[result.why_missing(name)].append(name)
+    return [f"missing: {', '.join(names)} ({reason})" for reason, names in sorted(names_by_reason.items())]
 
 
 def choices(of_backends: Sequence[BackendChoice]) -> list[str]:
     """Return one line for each back end: whether it works here, and why not."""
-    rows = [("os", "works")]
+    words = {"os": "works"}
     for choice in of_backends:
-        word = f"no: {choice.why_not}" if choice.why_not else "works"
-        rows.append((choice.backend.name, word + (f" ({choice.limits})" if choice.limits else "")))
-    return [f"{name:<10} {word}" for name, word in rows]
+        limits = f" ({choice.limits})" if choice.limits else ""
+        words[choice.backend.name] = (f"no: {choice.why_not}" if choice.why_not else "works") + limits
+    return [f"{name:<10} {word}" for name, word in words.items()]

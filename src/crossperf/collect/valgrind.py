@@ -61,15 +61,9 @@ class ValgrindBackend:
             if execution.status != OK:
                 raise _failed(execution, folder)
             events, notes = events_of(folder)
-        return Measurement(
-            self.name,
-            events,
-            version=version_of(self._valgrind or self.name),
-            command=line,
-            runtime_s=execution.wall_s,
-            notes=(*self._notes, *notes),
-            facts={"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}},
-        )
+        version, notes = version_of(self._valgrind or self.name), [*self._notes, *notes]
+        facts = {"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}}
+        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes), facts=facts)
 
     def prefix(self, folder: Path) -> list[str]:
         """Return the command line to put in front of a command; reports and logs go into a folder."""
@@ -108,9 +102,8 @@ def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
         notes.append(f"{' and '.join(sorted(launchers))}, which only started the others, is left out")
     if lost:
         notes.append(f"{lost} processes ended without a report (killed, or replaced by exec) and are left out")
-    unknown = sorted_out.unknown
-    if unknown > 0.001 * (sorted_out.classified + unknown):
-        share = unknown / (sorted_out.classified + unknown)
+    share = sorted_out.unknown / max(1, sorted_out.classified + sorted_out.unknown)
+    if share > 0.001:
         notes.append(f"{share:.1%} of the instructions are in no file (compiled at run time) and were not sorted")
     return events, notes
 
@@ -119,15 +112,13 @@ def _failed(execution: Execution, folder: Path) -> CollectError:
     logs = "\n".join(path.read_text(errors="replace") for path in sorted(folder.glob("log.*")))
     unhandled = re.search(r"unhandled instruction bytes: ((?:0x[0-9A-F]{2} ?)+)", logs)
     if unhandled and unhandled[1].startswith("0x62"):
-        return CollectError(
-            "valgrind cannot execute AVX-512 instructions, which this program holds. For counting, compile it "
-            "without them (-march=x86-64-v3 instead of -march=native, or add -mno-avx512f)"
-        )
+        advice = "compile it without them (-march=x86-64-v3 instead of -march=native, or add -mno-avx512f)"
+        problem = "valgrind cannot execute AVX-512 instructions, which this program holds"
+        return CollectError(f"{problem}. For counting, {advice}")
     if unhandled:
-        return CollectError(
-            f"valgrind does not know an instruction of this program (bytes {unhandled[1].strip()}). Compile it for an "
-            "older processor, such as -march=x86-64-v3, or install a newer valgrind"
-        )
+        advice = "Compile it for an older processor, such as -march=x86-64-v3, or install a newer valgrind"
+        problem = f"valgrind does not know an instruction of this program (bytes {unhandled[1].strip()})"
+        return CollectError(f"{problem}. {advice}")
     return CollectError(f"the command failed under valgrind: {execution.status}")
 
 

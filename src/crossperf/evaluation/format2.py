@@ -10,8 +10,7 @@ CAVEAT = (
     "These scores were written by crossperf 0.1, which counts the source platform, whose error is zero, in "
     "typical_factor and mae: they look better than those of today. Evaluate again to compare."
 )
-#: What format 3 calls otherwise.
-_NEW_NAMES = {"odd": "oddness", "range_factor": "interval_factor"}
+_NEW_NAMES = {"odd": "oddness", "range_factor": "interval_factor"}  # what format 3 calls otherwise
 
 
 def as_format_3(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,13 +26,7 @@ def as_format_3(facts: Mapping[str, Any]) -> dict[str, Any]:
     if latent:
         drivers = [{"counter": counter, "x": x, "y": y} for counter, x, y in latent["drivers"]]
         latent = {**latent, "drivers": drivers}
-    return {
-        **facts,
-        "scores": scores,
-        "caveats": [CAVEAT, *facts["doubts"]],
-        "held_out": held_out,
-        "latent": latent,
-    }
+    return {**facts, "scores": scores, "caveats": [CAVEAT, *facts["doubts"]], "held_out": held_out, "latent": latent}
 
 
 def _renamed(columns: Mapping[str, Any]) -> dict[str, Any]:

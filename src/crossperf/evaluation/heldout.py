@@ -1,6 +1,6 @@
 """The held-out cells and the out-of-fold predictions of each model, beside the truth."""
 
-# N cells held out, W workloads, P platforms
+# N cells held out, W workloads, P platforms, A applications
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells
 from crossperf.dataset.features import Features
 from crossperf.dataset.pairing import Dataset
+from crossperf.evaluation import metrics
 from crossperf.model.fitted.model import FittedModel
 from crossperf.records import looks
 
 Record = TypeVar("Record")
 #: The level of the intervals that are kept and checked.
 LEVEL = 0.8
-#: Cells whose errors are drawn at a time.
-_AT_ONCE = 256
-#: Digits of a log time in a file: a hundred-thousandth is 0.001 % of a time.
-_DIGITS = 5
-#: JSON has no infinity: the level that no interval reaches is written as this.
-_BEYOND = 9.0
+_AT_ONCE = 256  # cells whose errors are drawn at a time
+_DIGITS = 5  # digits of a log time in a file: a hundred-thousandth is 0.001 % of a time
+_BEYOND = 9.0  # JSON has no infinity: the level that no interval reaches is written as this
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +88,19 @@ class HeldOut(Cells):
     fold_n: Integers = field(metadata={"json": "fold"})
     predictions: Mapping[str, HeldOutPredictions] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        number, platforms, workloads = len(self), len(self.platforms), len(self.workloads)
+        columns = ((self.workload_n, workloads), (self.source_n, platforms), (self.fold_n, np.inf))
+        fits = all(len(column) == number and ((column >= 0) & (column < end)).all() for column, end in columns)
+        shapes: set[Any] = {(self.log_time_wp.shape, (workloads, platforms))} if workloads else set()
+        for own in self.predictions.values():
+            shapes |= {(array.shape, (number, platforms)[: array.ndim]) for array in _decimals(own).values()}
+        if not fits or any(shape != expected for shape, expected in shapes):
+            raise ValueError("the columns of the held-out cells do not fit together")
+
     @classmethod
     def of(
-        cls,
-        data: Dataset,
-        rows_by_fold: Sequence[Integers],
-        predictions: Mapping[str, Sequence[HeldOutPredictions]],
+        cls, data: Dataset, rows_by_fold: Sequence[Integers], predictions: Mapping[str, Sequence[HeldOutPredictions]]
     ) -> HeldOut:
         """Return the predictions, fold by fold, of these rows of a dataset."""
         cells = data.take(np.concatenate(list(rows_by_fold))).compact()
@@ -110,25 +115,23 @@ class HeldOut(Cells):
         counts = f"{len(self):,} held-out cells of {len(self.workloads):,} workloads on {len(self.platforms)} platforms"
         return f"{counts}, predicted by {models}"
 
+    def to_source(self, model: str) -> tuple[Floats, Floats]:
+        """Return truth and predictions, log times relative to the source of each cell, NaN on that itself."""
+        return metrics.to_source(self.log_relative_time_np, self.predictions[model].predicted_np, self.source_n)
+
+    def error_by_app(self, model: str) -> tuple[Floats, Floats]:
+        """Return sum and number of the absolute log errors of each application on each platform but the source."""
+        error_np = np.abs(np.subtract(*self.to_source(model)))
+        sum_ap, count_ap = np.zeros((2, len(self.apps), len(self.platforms)))
+        np.add.at(sum_ap, self.app_n, np.nan_to_num(error_np))
+        np.add.at(count_ap, self.app_n, ~np.isnan(error_np))
+        return sum_ap, count_ap
+
     def to_json(self) -> dict[str, Any]:
         """Return the cells as JSON's own types: lists by column, a gap as null, logarithms rounded."""
         predictions = {name: _rounded(own) for name, own in self.predictions.items()}
         facts: dict[str, Any] = plain.to_json(replace(_rounded(self), predictions=predictions))
         return facts
-
-    @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> HeldOut:
-        """Return the cells that `to_json` wrote; what does not fit together is a `ValueError`."""
-        made = plain.from_json(cls, facts)
-        number, platforms, workloads = len(made), len(made.platforms), len(made.workloads)
-        columns = ((made.workload_n, workloads), (made.source_n, platforms), (made.fold_n, np.inf))
-        fits = all(len(column) == number and ((column >= 0) & (column < end)).all() for column, end in columns)
-        shapes: set[Any] = {(made.log_time_wp.shape, (workloads, platforms))} if workloads else set()
-        for own in made.predictions.values():
-            shapes |= {(array.shape, (number, platforms)[: array.ndim]) for array in _decimals(own).values()}
-        if not fits or any(shape != expected for shape, expected in shapes):
-            raise ValueError("the columns of the held-out cells do not fit together")
-        return made
 
 
 def _decimals(record: Any) -> dict[str, Floats]:
@@ -139,6 +142,5 @@ def _decimals(record: Any) -> dict[str, Floats]:
 
 def _rounded(record: Record) -> Record:
     """Return a record with its arrays as a file keeps them."""
-    arrays = {name: np.where(np.isinf(array), _BEYOND, array) for name, array in _decimals(record).items()}
-    rounded = {name: np.round(array, _DIGITS) for name, array in arrays.items()}
-    return replace(record, **rounded)  # type: ignore[type-var]
+    arrays = {name: np.where(np.isinf(own), _BEYOND, own).round(_DIGITS) for name, own in _decimals(record).items()}
+    return replace(record, **arrays)  # type: ignore[type-var]

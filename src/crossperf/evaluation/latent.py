@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,8 +18,7 @@ from crossperf.model.fitted.model import LatentSpace
 
 #: Cells on a map; of more, a random sample of this size.
 MOST = 3000
-#: A counter with fewer measured values than this has no rank correlation to speak of.
-_ENOUGH = 10
+_ENOUGH = 10  # a counter with fewer measured values than this has no rank correlation to speak of
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,7 @@ class LatentMap:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        space: LatentSpace,
-        data: Dataset,
-        unseen: Integers | None = None,
-        seed: int = 0,
+        cls, name: str, space: LatentSpace, data: Dataset, unseen: Integers | None = None, seed: int = 0
     ) -> LatentMap:
         """Return the map of a fitted model, with at most `MOST` cells of a dataset.
 
@@ -81,9 +74,7 @@ class LatentMap:
         unseen
             Rows that were held out from the model.
         """
-        rows = np.arange(len(data))
-        if len(rows) > MOST:
-            rows = np.sort(np.random.default_rng(seed).choice(rows, MOST, replace=False))
+        rows = sample(len(data), MOST, seed)
         drawn = data.take(rows)
         xy_n2, explained = _plane(space.latent(drawn.features))
         own = drawn.compact()
@@ -105,18 +96,16 @@ class LatentMap:
         facts: dict[str, Any] = plain.to_json(replace(self, xy_n2=np.round(self.xy_n2, 4)))
         return facts
 
-    @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> LatentMap:
-        """Return the map that `to_json` wrote."""
-        return plain.from_json(cls, facts)
+
+def sample(number: int, most: int, seed: int) -> Integers:
+    """Return the indices that are drawn: all, or the same random sample each time."""
+    if number <= most:
+        return np.arange(number)
+    return np.sort(np.random.default_rng(seed).choice(number, most, replace=False))
 
 
 def _plane(latent_nk: Floats) -> tuple[Floats, tuple[float, float]]:
-    """Return the cells on the first two principal components, and the share of the variance of each.
-
-    >>> _plane(np.array([[0.0, 0.0, 5.0], [2.0, 0.0, 5.0], [4.0, 0.0, 5.0]]))[1]
-    (1.0, 0.0)
-    """
+    """Return the cells on the first two principal components, and the share of the variance of each."""
     centred_nk = latent_nk - latent_nk.mean(axis=0)
     _, size_k, direction_kk = np.linalg.svd(centred_nk, full_matrices=False)
     variance_k = np.pad(size_k**2, (0, 2))
@@ -132,12 +121,11 @@ def _drivers(features: Features, xy_n2: Floats) -> tuple[Driver, ...]:
     """Return the counters, and the runtime, by how much of them shows on the map."""
     drivers = []
     for column in np.flatnonzero(features.columns.mask(COUNTER, RUN_TIME)):
-        counter, values_n = features.columns.names[column], features.values_nf[:, column]
+        values_n = features.values_nf[:, column]
         known_n = ~np.isnan(values_n)
-        if known_n.sum() < _ENOUGH or values_n[known_n].min() == values_n[known_n].max():
-            continue
-        x, y = (_rank_correlation(values_n[known_n], axis_n[known_n]) for axis_n in xy_n2.T)
-        drivers.append(Driver(counter, x, y))
+        if known_n.sum() >= _ENOUGH and np.ptp(values_n[known_n]) > 0:
+            x, y = (_rank_correlation(values_n[known_n], axis_n[known_n]) for axis_n in xy_n2.T)
+            drivers.append(Driver(features.columns.names[column], x, y))
     return tuple(sorted(drivers, key=lambda driver: -driver.strength))
 
 

@@ -1,16 +1,17 @@
-"""How good a prediction of relative times is: the paper's metrics, and the ones a user feels.
+"""How good a prediction of relative times is: the paper's metrics, those a user feels, and what they are compared with.
 
-All functions take logarithms of times on P platforms, against any common reference: what is constant over
+All metrics take logarithms of times on P platforms, against any common reference: what is constant over
 a row cancels. A platform that a workload never ran on is NaN in the truth and counts nowhere. As in the
 paper, R2 and MAE are of times relative to the fastest platform of the row: its own fastest for the truth,
 the predicted fastest for the prediction. The typical factor is of times relative to the source platform.
 """
 
-# N cells, P platforms, Q pairs of platforms
+# N cells, W workloads, P platforms, Q pairs of platforms
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import relative_to
+from crossperf.dataset.pairing import Dataset
 from crossperf.evaluation.scores import Scores
 
 Order = tuple[int, ...]
@@ -171,3 +173,44 @@ def order_auc(log_truth_np: Floats, log_predicted_np: Floats, order: Order | Non
     if positive_n.all() or not positive_n.any():
         return None
     return float(roc_auc_score(positive_n, order_margin(log_predicted_np[complete_n], order)))
+
+
+@dataclass(frozen=True)
+class ConstantAnswer:
+    """How often always giving the same answer is right: the same order, the same fastest platform.
+
+    ``order`` is empty and ``order_share`` is ``None`` where no workload ran on every platform.
+    """
+
+    fastest: str
+    fastest_share: float
+    order: tuple[str, ...] = ()
+    order_share: float | None = None
+
+    @classmethod
+    def of(cls, data: Dataset) -> ConstantAnswer:
+        """Return the constant answers that are right most often."""
+        number, count = np.unique(np.nanargmin(data.log_time_wp, axis=1), return_counts=True)
+        order, order_share = most_common_order(data.log_time_wp) or ((), None)
+        return cls(
+            fastest=data.platforms[number[count.argmax()]],
+            fastest_share=float(count.max() / count.sum()),
+            order=tuple(data.platforms[i] for i in order),
+            order_share=order_share,
+        )
+
+
+def noise_ceiling(data: Dataset, order: Order | None = None) -> Scores:
+    """Return what one half of the repeats scores in predicting the other half, from every measured source.
+
+    No model can be expected to do better: beyond this the truth itself is not known. Each half holds half the
+    repeats, so the ceiling is a little lower than that of the medians which the models are scored on.
+    All are ``None`` where no workload has repeats on two platforms.
+    """
+    truth_wp, other_wp = data.log_time_halves_hwp
+    both_wp = ~np.isnan(truth_wp) & ~np.isnan(other_wp)
+    workload_n, source_n = np.nonzero(both_wp & (both_wp.sum(axis=1, keepdims=True) >= 2))
+    if not len(workload_n):
+        return Scores()
+    truth_wp = np.where(both_wp, truth_wp, np.nan)
+    return score(truth_wp[workload_n], other_wp[workload_n], source_n, order)

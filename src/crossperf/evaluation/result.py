@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossperf import display, plain
 from crossperf.dataset.cells import SPLITS, TableFacts
-from crossperf.errors import CrossperfError
+from crossperf.dataset.pairing import Dataset
+from crossperf.errors import CrossperfError, some_of
 from crossperf.evaluation import format2
-from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.scores import Scoreboard
 from crossperf.files import write_json
 
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     from crossperf.report.figures import Plots
 
 FORMAT = 3
-#: The parts of an evaluation that grow with the table.
-_LONG: dict[str, Any] = {"held_out": HeldOut, "latent": LatentMap}
+_FEW_APPS = 10  # below this many applications, folds by application mean little
+_DOMINANT_ORDER = 0.5
+_LONG = ("held_out", "latent")  # the parts of an evaluation that grow with the table
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,10 +109,7 @@ class Evaluation:
                 expected=FORMAT,
             )
         try:
-            facts = format2.as_format_3(facts) if number == 2 else facts
-            short = {name: value for name, value in facts.items() if name not in _LONG}
-            long = {name: kind.from_json(facts[name]) for name, kind in _LONG.items() if facts.get(name) is not None}
-            return replace(plain.from_json(cls, short), **long)
+            return plain.from_json(cls, format2.as_format_3(facts) if number == 2 else facts)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise CrossperfError(
                 f"{where}: the evaluation does not read ({type(error).__name__}: {error}), expected what 'crossperf "
@@ -118,7 +118,7 @@ class Evaluation:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as JSON; the file appears whole or not at all."""
-        write_json(path, self.to_json(), on_one_line=tuple(_LONG))
+        write_json(path, self.to_json(), on_one_line=_LONG)
 
     def __repr__(self) -> str:
         more = [f"{len(self.caveats)} caveats"] if self.caveats else []
@@ -153,3 +153,46 @@ def read_evaluation(path: str | os.PathLike[str]) -> Evaluation:
     except ValueError as error:
         raise CrossperfError(f"{source}: is not JSON ({error}), expected an evaluation. Evaluate again.") from error
     return Evaluation.from_json(facts, str(source))
+
+
+def caveats(evaluation: Evaluation, data: Dataset) -> tuple[str, ...]:
+    """Return what to know before believing an evaluation, in sentences."""
+    return (*_about_data(evaluation, data), *_about_scores(evaluation))
+
+
+def _about_data(evaluation: Evaluation, data: Dataset) -> Iterator[str]:
+    facts, constant = data.table, evaluation.constant
+    if evaluation.split == "row":
+        yield (
+            "The split 'row' puts cells of one workload on both sides and flatters every model; "
+            "'workload' and 'app' tell what happens with inputs and applications never seen."
+        )
+    if len(data.apps) < _FEW_APPS:
+        yield f"Few applications ({len(data.apps)}): what holds for these need not hold for others. Measure more."
+    if constant.order_share is not None and constant.order_share > _DOMINANT_ORDER:
+        yield (
+            f"One order dominates: {constant.order_share:.0%} of the workloads have {' < '.join(constant.order)}, so "
+            "always answering that order is right as often. Read 'same_order' beside it."
+        )
+    incomplete = int((~data.complete_w).sum())
+    if incomplete:
+        yield f"{incomplete:,} of {len(data.workloads):,} workloads lack a platform; scored on those they have."
+    if facts.failed_runs:
+        yield f"{facts.failed_runs:,} failed runs were left out."
+    if facts.warnings:
+        yield f"The table has {facts.warnings:,} warnings; 'crossperf runs check' lists them."
+
+
+def _about_scores(evaluation: Evaluation) -> Iterator[str]:
+    scored, scores = evaluation.scored_folds, evaluation.scores
+    if scored is not None and scored < evaluation.folds:
+        yield f"Only {scored} of {evaluation.folds} folds were scored: another draw gives other numbers."
+    ceiling = scores.noise_ceiling.typical_factor
+    if ceiling is None and len(scores):
+        yield "No workload has repeats, so the noise of the data is not known. Measure each run twice or more."
+    at_ceiling = [name for name, own in scores.items() if (own.typical_factor or math.inf) <= (ceiling or 0.0)]
+    if at_ceiling:
+        yield (
+            f"{some_of(at_ceiling)} reached the noise ceiling (typical factor {ceiling:.3f}): differences "
+            "below it are noise. More repeats would tell more."
+        )

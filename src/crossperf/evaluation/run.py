@@ -7,6 +7,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,9 @@ from crossperf.dataset.cells import Split
 from crossperf.dataset.pairing import Dataset, Fold, build, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
-from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
-from crossperf.evaluation.caveats import caveats
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
-from crossperf.evaluation.result import Evaluation
+from crossperf.evaluation.result import Evaluation, caveats
 from crossperf.evaluation.scores import ModelScores, Scoreboard, Scores
 from crossperf.model.base import Predictor
 from crossperf.model.fitted.model import LatentSpace
@@ -80,37 +80,31 @@ def evaluate(
     parts = folds(data, split, n_folds, seed)[:scored_folds]
     for number, part in enumerate(parts, start=1):
         _refuse_unseen_platforms(data, part, number, split)
-    common = metrics.most_common_order(data.log_time_wp)
-    order = common[0] if common else None
-    results: dict[str, list[Scores]] = {name: [] for name in makers}
+    order, _ = metrics.most_common_order(data.log_time_wp) or (None, None)
+    scores: dict[str, list[Scores]] = {name: [] for name in makers}
     predictions: dict[str, list[HeldOutPredictions]] = {name: [] for name in makers}
     latent: LatentMap | None = None
-    done = 0
-    for part in parts:
-        for name, maker in makers.items():
-            if progress:
-                progress(name, done, len(parts) * len(makers))
-            predictor = maker()
-            scores, own = score_fold(predictor, data, part, split, order)
-            results[name].append(scores)
-            predictions[name].append(own)
-            if latent is None and isinstance(predictor.fitted_.part, LatentSpace):
-                latent = LatentMap.of(name, predictor.fitted_.part, data, part.test_n, seed)
-            done += 1
-    evaluation = Evaluation(
-        table=data.table,
-        split=split,
-        folds=n_folds,
-        seed=seed,
-        scores=Scoreboard(
-            {name: ModelScores.of(scores) for name, scores in results.items()}, noise_ceiling(data, order)
-        ),
-        constant=ConstantAnswer.of(data),
-        scored_folds=len(parts),
-        versions=versions(),
-        held_out=HeldOut.of(data, [part.test_n for part in parts], predictions),
-        latent=latent,
-    )
+    for done, (part, name) in enumerate(product(parts, makers)):
+        if progress:
+            progress(name, done, len(parts) * len(makers))
+        predictor = makers[name]()
+        of_fold, own = score_fold(predictor, data, part, split, order)
+        scores[name].append(of_fold)
+        predictions[name].append(own)
+        if latent is None and isinstance(predictor.fitted_.part, LatentSpace):
+            latent = LatentMap.of(name, predictor.fitted_.part, data, part.test_n, seed)
+    held_out = HeldOut.of(data, [part.test_n for part in parts], predictions)
+    facts = {"split": split, "folds": n_folds, "scored_folds": len(parts), "seed": seed, "versions": versions()}
+    return evaluation_of(data, scores, order, held_out=held_out, latent=latent, **facts)
+
+
+def evaluation_of(
+    data: Dataset, scores: Mapping[str, Sequence[Scores]], order: metrics.Order | None, **facts: Any
+) -> Evaluation:
+    """Return an evaluation of models on a dataset from their scores of each fold, with what those are compared with."""
+    models = {name: ModelScores.of(folds) for name, folds in scores.items()}
+    board, constant = Scoreboard(models, metrics.noise_ceiling(data, order)), metrics.ConstantAnswer.of(data)
+    evaluation = Evaluation(table=data.table, scores=board, constant=constant, **facts)
     return replace(evaluation, caveats=caveats(evaluation, data))
 
 
@@ -144,10 +138,7 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
         "with early stopping": {"validation_share": 0.15},
     }
 
-    def maker(settings: dict[str, Any]) -> Maker:
-        return lambda: model.make("vae-dnn", seed=seed, **settings)
-
-    makers = {name: maker(settings) for name, settings in off.items()}
+    makers = {name: partial(model.make, "vae-dnn", seed=seed, **settings) for name, settings in off.items()}
     return {**makers, "without VAE (dnn)": _default("dnn", seed)}
 
 

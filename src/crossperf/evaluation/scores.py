@@ -26,8 +26,7 @@ METRICS: dict[str, str] = {
 }
 #: The metrics of which less is better.
 LOWER_IS_BETTER = frozenset({"mae", "typical_factor", "slowdown"})
-#: The metrics that the text form shows.
-_IN_BRIEF = ("typical_factor", "r2", "same_order", "top1", "slowdown")
+_IN_BRIEF = ("typical_factor", "r2", "same_order", "top1", "slowdown")  # the metrics that the text form shows
 
 
 @dataclass(frozen=True)

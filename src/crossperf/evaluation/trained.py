@@ -16,13 +16,10 @@ from crossperf.dataset.measured import measured_table
 from crossperf.dataset.pairing import Dataset, build
 from crossperf.errors import ModelFolderError, PredictError, did_you_mean, some_of
 from crossperf.evaluation import metrics
-from crossperf.evaluation.baselines import ConstantAnswer, noise_ceiling
-from crossperf.evaluation.caveats import caveats
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.result import Evaluation
-from crossperf.evaluation.run import score_cells
-from crossperf.evaluation.scores import ModelScores, Scoreboard
+from crossperf.evaluation.run import evaluation_of, score_cells
 from crossperf.model.fitted.model import LatentSpace
 from crossperf.model.trained import TrainedModel
 from crossperf.runs.table import read_runs
@@ -48,29 +45,16 @@ def assess(model: TrainedModel, runs: Any = None, *, seed: int = 0) -> Evaluatio
     rows_n = np.flatnonzero(unseen_w[data.workload_n] & sources)
     # A constant answer is judged on the same workloads as the model.
     asked = data.take(rows_n).compact() if len(rows_n) else data
-    common = metrics.most_common_order(asked.log_time_wp)
-    order = common[0] if common else None
-    predictions, scores = _scored(model, asked, order) if len(rows_n) else ({}, {})
-    evaluation = Evaluation(
-        table=data.table,
-        split=NEW,
-        folds=1,
-        seed=seed,
-        scores=Scoreboard(scores, noise_ceiling(asked, order)),
-        constant=ConstantAnswer.of(asked),
-        versions=model.versions,
-        held_out=HeldOut.of(asked, [np.arange(len(asked))], predictions),
-        latent=_map(model, data, np.flatnonzero(sources), rows_n, seed),
-    )
-    return replace(evaluation, caveats=(*_overlap(data, unseen_w, model), *caveats(evaluation, asked)))
-
-
-def _scored(
-    model: TrainedModel, asked: Dataset, order: metrics.Order | None
-) -> tuple[dict[str, list[HeldOutPredictions]], dict[str, ModelScores]]:
-    """Return the model's predictions of cells and its scores there, each by the model's name."""
-    own = HeldOutPredictions.by(model.fitted, asked.features, asked, model.fitted.predict(asked.features))
-    return {model.name: [own]}, {model.name: ModelScores.of([score_cells(own, asked, order)])}
+    order, _ = metrics.most_common_order(asked.log_time_wp) or (None, None)
+    predictions, scores = {}, {}
+    if len(rows_n):
+        own = HeldOutPredictions.by(model.fitted, asked.features, asked, model.fitted.predict(asked.features))
+        predictions, scores = {model.name: [own]}, {model.name: [score_cells(own, asked, order)]}
+    held_out = HeldOut.of(asked, [np.arange(len(asked))], predictions)
+    latent = _map(model, data, np.flatnonzero(sources), rows_n, seed)
+    facts = {"split": NEW, "folds": 1, "seed": seed, "versions": model.versions}
+    evaluation = evaluation_of(asked, scores, order, held_out=held_out, latent=latent, **facts)
+    return replace(evaluation, caveats=(*_overlap(data, unseen_w, model), *evaluation.caveats))
 
 
 def _map(model: TrainedModel, data: Dataset, rows: Integers, unseen: Integers, seed: int) -> LatentMap | None:

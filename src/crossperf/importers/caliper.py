@@ -14,36 +14,24 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import canonical
 from crossperf.errors import MissingDependencyError
-from crossperf.importers.files import start_of, unusable
-from crossperf.importers.measurement import Measurement
+from crossperf.importers.files import SPELLINGS, start_of, unusable
+from crossperf.importers.measurement import SECONDS, Measurement
 from crossperf.runs.rules import as_number
 
 Regions = Literal["whole", "leaf"]
 
-_UNITS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
 _STEPS = ("sum", "min", "max", "avg", "any", "inclusive", "count", "scale", "ratio")
-#: Names that Caliper's recipes show instead of the steps: outermost step, inclusive or not.
-_ALIASES = {
-    "time (inc)": ("", True),
-    "inclusive time": ("", True),
-    "time (i)": ("", True),
-    "time (exc)": ("", False),
-    "time (e)": ("", False),
-    "exclusive time": ("", False),
-    "max time/rank": ("max", True),
-    "avg time/rank": ("avg", True),
-    "min time/rank": ("min", True),
-    "total time": ("sum", True),
-}
 _RANK = ("mpi.rank", "rank")
 _NESTED = ("path", "region", "function", "annotation", "loop")
 #: Left out of the metadata: long, or about a person.
@@ -51,6 +39,8 @@ _PRIVATE = ("libraries", "user", "uid")
 _ADVICE = "Profile again, or copy the file again."
 
 
+#: Paths of regions of one name; ``None`` is the whole execution.
+_Chosen = Sequence[tuple[str, ...]] | None
 #: A region's path (empty outside of all regions), the rank where known, and metrics by name.
 _Record = tuple[tuple[str, ...], Any, dict[str, float]]
 
@@ -74,9 +64,15 @@ class _CaliperProfile:
     records: list[_Record] = field(default_factory=list)
     of_region: dict[tuple[str, ...], list[_Record]] = field(default_factory=lambda: defaultdict(list))
     facts: dict[str, Any] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    units: dict[str, str | None] = field(default_factory=dict)
+    aliases: dict[str, str | None] = field(default_factory=dict)
+
+    @cached_property
+    def ranks(self) -> int | None:
+        """The number of ranks, where it is known."""
+        sizes = [as_number(self.facts.get(name)) for name in ("mpi.world.size", "jobsize")]
+        of_records = len({rank for _, rank, _ in self.records if rank is not None}) or None
+        return next((int(size) for size in sizes if size is not None and size >= 1), of_records)
 
 
 def reads(path: Path) -> bool:
@@ -102,44 +98,37 @@ def _records_of(facts: Any) -> list[dict[str, Any]]:
 
 def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
     """Return one measurement of the whole file, or one of each innermost region."""
-    profile = _read_cali(path) if _starts_as_cali(path) else _read_json(path)
+    records = path.suffix == ".cali" or start_of(path, 6) == b"__rec="
+    profile = _read_cali(path) if records else _read_json(path)
     paths = list(dict.fromkeys(names for names, _, _ in profile.records if names))
     if not paths:
-        raise unusable(
-            path,
-            "found a Caliper profile with no regions, expected at least one. Mark regions in the program "
-            "(CALI_MARK_BEGIN), or have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi').",
-        )
+        recording = "have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi')"
+        advice = f"Mark regions in the program (CALI_MARK_BEGIN), or {recording}."
+        raise unusable(path, f"found a Caliper profile with no regions, expected at least one. {advice}")
     metrics = _CaliperMetrics(profile)
     if metrics.time is None and not metrics.events:
         _fail(path, "regions with neither times nor PAPI counts")
     if regions == "whole":
-        return [_measurement(profile, metrics, None)]
+        return [_measurement(metrics, None)]
     outer = {names[:depth] for names in paths for depth in range(1, len(names))}
     leaves: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for names in paths:
         if names not in outer:
             leaves[names[-1]].append(names)
-    return [_measurement(profile, metrics, same) for same in leaves.values()]
+    return [_measurement(metrics, same) for same in leaves.values()]
 
 
 def _fail(path: Path, problem: str, cause: BaseException | None = None) -> NoReturn:
     raise unusable(path, f"found {problem}, expected a whole Caliper profile. {_ADVICE}") from cause
 
 
-def _starts_as_cali(path: Path) -> bool:
-    return path.suffix == ".cali" or start_of(path, 6) == b"__rec="
-
-
 def _read_cali(path: Path) -> _CaliperProfile:
     try:
         from caliperreader import CaliperReader
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{path}: reading .cali files needs caliper-reader: pip install 'crossperf[caliper]'. "
-            "JSON that cali-query writes ('cali-query -f json-split') is read without it.",
-            path=str(path),
-        ) from error
+        needed = "reading .cali files needs caliper-reader: pip install 'crossperf[caliper]'"
+        advice = "JSON that cali-query writes ('cali-query -f json-split') is read without it."
+        raise MissingDependencyError(f"{path}: {needed}. {advice}", path=str(path)) from error
     text = path.read_bytes().decode("utf-8", "replace")
     if not text.endswith("\n") or "\n__rec=globals" not in f"\n{text}":
         # Caliper writes the run's globals last.
@@ -148,18 +137,14 @@ def _read_cali(path: Path) -> _CaliperProfile:
     try:
         reader.read(text.splitlines())
         attributes = {name: reader.attribute(name) for name in reader.attributes()}
-        described = {
-            name: (attribute.get("attribute.unit"), attribute.get("attribute.alias"))
-            for name, attribute in attributes.items()
-        }
+        units = {name: attribute.get("attribute.unit") for name, attribute in attributes.items()}
+        aliases = {name: attribute.get("attribute.alias") for name, attribute in attributes.items()}
     except Exception as error:  # the reader meets damage with whatever Python raises
         _fail(path, f"records that are damaged ({type(error).__name__}: {error})", error)
-    profile = _CaliperProfile(path, facts=dict(reader.globals))
-    profile.units = {name: unit for name, (unit, _) in described.items() if unit}
-    profile.aliases = {name: alias for name, (_, alias) in described.items() if alias}
-    known = set(profile.facts)
+    profile = _CaliperProfile(path, facts=dict(reader.globals), units=units, aliases=aliases)
     for record in reader.records:
-        _add(profile, {name: value for name, value in record.items() if name not in known}, record.get("path"))
+        own = {name: value for name, value in record.items() if name not in profile.facts}
+        _add(profile, own, record.get("path"))
     return profile
 
 
@@ -177,8 +162,7 @@ def _read_json(path: Path) -> _CaliperProfile:
         if isinstance(facts, dict):
             profile.facts = {name: value for name, value in facts.items() if isinstance(value, str | int | float)}
         for record in records:
-            named = next((record[name] for name in _NESTED if record.get(name)), None)
-            _add(profile, record, named)
+            _add(profile, record, next((record[name] for name in _NESTED if record.get(name)), None))
     else:
         _fail(path, "JSON that is neither json-split nor a list of records")
     return profile
@@ -218,11 +202,8 @@ def _paths(profile: _CaliperProfile, nodes: Sequence[Any]) -> list[tuple[str, ..
 def _add(profile: _CaliperProfile, record: Mapping[str, Any], named: Any) -> None:
     names = tuple(map(str, named)) if isinstance(named, list) else tuple(filter(None, str(named or "").split("/")))
     rank = next((record[name] for name in _RANK if name in record), None)
-    numbers = {}
-    for name, value in record.items():
-        number = as_number(value)
-        if number is not None and math.isfinite(number) and name not in (*_RANK, *_NESTED):
-            numbers[name] = number
+    cells = {name: as_number(value) for name, value in record.items() if name not in (*_RANK, *_NESTED)}
+    numbers = {name: number for name, number in cells.items() if number is not None and math.isfinite(number)}
     profile.records.append((names, rank, numbers))
     profile.of_region[names].append((names, rank, numbers))
 
@@ -236,20 +217,17 @@ def _metric(name: str, alias: str | None = None) -> _Metric:
     'PAPI_TOT_INS'
     """
     *steps, base = name.split("#")
-    if not steps and (alias or name).lower() in _ALIASES:
-        across, inclusive = _ALIASES[(alias or name).lower()]
+    if not steps and (alias or name).lower() in SPELLINGS["caliper"]:
+        across, inclusive = SPELLINGS["caliper"][(alias or name).lower()]
         return _Metric(name, "time", across, inclusive)
     if any(step not in _STEPS for step in steps):
         return _Metric(name, base)
     inclusive = "inclusive" in steps
     # Two aggregations, the inner one over a process and the outer one over ranks.
     across = steps[0] if len([step for step in steps if step != "inclusive"]) > 1 else ""
-    stem, dot, unit = base.rpartition(".")
-    timed = base in ("time", "time.duration", "time.inclusive.duration")
-    if not timed and dot and unit in _UNITS and stem in ("time.duration", "time.inclusive.duration"):
-        return _Metric(name, "time", across, inclusive or "inclusive" in base, _UNITS[unit])
+    timed = re.fullmatch(rf"time|time(\.inclusive)?\.duration(\.(?P<unit>{'|'.join(SECONDS)}))?", base)
     if timed:
-        return _Metric(name, "time", across, inclusive or "inclusive" in base)
+        return _Metric(name, "time", across, inclusive or "inclusive" in base, SECONDS.get(timed["unit"]))
     return _Metric(name, canonical(base), across, inclusive)
 
 
@@ -257,6 +235,7 @@ class _CaliperMetrics:
     """Which metrics of a file are its time and its events."""
 
     def __init__(self, profile: _CaliperProfile) -> None:
+        self.profile = profile
         names = list(dict.fromkeys(name for _, _, numbers in profile.records for name in numbers))
         metrics = [_metric(name, profile.aliases.get(name)) for name in names]
         if "time (exc)" in names:  # then the recipe calls inclusive time plainly "time"
@@ -272,25 +251,21 @@ class _CaliperMetrics:
         used = {metric.name for metric in (*times, *events)}
         self.others = [name for name in names if name not in used]
         self.notes: list[str] = []
-        self.unit_s = 1.0
-        if self.time is not None:
-            self.unit_s = self._unit(profile, self.time)
+        self.unit_s = 1.0 if self.time is None else self._unit(self.time)
 
     @staticmethod
     def _choose(metrics: Sequence[_Metric], order: Sequence[str]) -> _Metric | None:
         """Return the best metric by its step across ranks, an inclusive one before an exclusive one."""
         # Without a step across ranks, min, max and avg are over a region's visits.
         visits = ("min", "max", "avg")
-        usable = [
-            metric for metric in metrics if metric.across in order and (metric.across or _outer(metric) not in visits)
-        ]
+        usable = [each for each in metrics if each.across in order and (each.across or _outer(each) not in visits)]
         return min(usable, key=lambda metric: (order.index(metric.across), not metric.inclusive), default=None)
 
-    def _unit(self, profile: _CaliperProfile, time: _Metric) -> float:
-        named = time.unit_s or _UNITS.get(profile.units.get(time.name, ""))
+    def _unit(self, time: _Metric) -> float:
+        named = time.unit_s or SECONDS.get(self.profile.units.get(time.name) or "")
         if named is not None:
             return named
-        values = [numbers[time.name] for _, _, numbers in profile.records if time.name in numbers]
+        values = [numbers[time.name] for _, _, numbers in self.profile.records if time.name in numbers]
         whole = all(value.is_integer() for value in values) and max(values, default=0.0) >= 1.0
         unit, why = (1e-6, "whole numbers, as Caliper's timer counts microseconds") if whole else (1.0, "fractions")
         read_as = "microseconds" if whole else "seconds"
@@ -302,16 +277,12 @@ def _outer(metric: _Metric) -> str:
     return metric.name.split("#")[0] if "#" in metric.name else ""
 
 
-def _measurement(
-    profile: _CaliperProfile, metrics: _CaliperMetrics, regions: Sequence[tuple[str, ...]] | None
-) -> Measurement:
-    ranks = _ranks(profile)
-    notes = [*profile.notes, *metrics.notes]
-    runtime_s = _time(profile, metrics, regions, ranks, notes)
-    events: dict[str, float | None] = {
-        base: _count(profile, metric, regions, ranks, notes) for base, metric in metrics.events.items()
-    }
-    facts = _facts(profile, ranks)
+def _measurement(metrics: _CaliperMetrics, regions: _Chosen) -> Measurement:
+    profile = metrics.profile
+    notes = list(metrics.notes)
+    runtime_s = _time(metrics, regions, notes)
+    events = {base: _count(profile, metric, regions, notes) for base, metric in metrics.events.items()}
+    facts = _facts(profile)
     if regions is not None:
         others = [numbers for names in regions for _, _, numbers in profile.of_region[names]]
         facts |= {
@@ -319,17 +290,11 @@ def _measurement(
             "region": "; ".join("/".join(names) for names in regions),
             "region_metrics": {name: numbers[name] for numbers in others for name in metrics.others if name in numbers},
         }
-    return Measurement(
-        tool="caliper",
-        events=events,
-        version=profile.facts.get("cali.caliper.version"),
-        runtime_s=runtime_s,
-        notes=tuple(notes),
-        facts=facts,
-    )
+    version = profile.facts.get("cali.caliper.version")
+    return Measurement("caliper", events, version=version, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
 
 
-def _by_rank(profile: _CaliperProfile, metric: _Metric, regions: Sequence[tuple[str, ...]] | None) -> dict[Any, float]:
+def _by_rank(profile: _CaliperProfile, metric: _Metric, regions: _Chosen) -> dict[Any, float]:
     """Return a metric's total by rank: over the whole execution, or over innermost regions of one name.
 
     With inclusive values the outermost regions hold those inside; records of no region hold the rest.
@@ -337,86 +302,59 @@ def _by_rank(profile: _CaliperProfile, metric: _Metric, regions: Sequence[tuple[
     totals: dict[Any, float] = defaultdict(float)
     if regions is not None:
         records = [record for names in regions for record in profile.of_region[names]]
-    elif metric.inclusive:
-        records = [record for record in profile.records if len(record[0]) <= 1]
     else:
-        records = profile.records
+        records = [record for record in profile.records if len(record[0]) <= 1 or not metric.inclusive]
     for _, rank, numbers in records:
         if metric.name in numbers:
             totals[rank] += numbers[metric.name]
     return dict(totals)
 
 
-def _time(
-    profile: _CaliperProfile,
-    metrics: _CaliperMetrics,
-    regions: Sequence[tuple[str, ...]] | None,
-    ranks: int | None,
-    notes: list[str],
-) -> float | None:
-    if metrics.time is None:
+def _time(metrics: _CaliperMetrics, regions: _Chosen, notes: list[str]) -> float | None:
+    profile, time = metrics.profile, metrics.time
+    if time is None:
         notes.append("no runtime: the profile holds no times (add the timer service)")
         return None
-    by_rank = _by_rank(profile, metrics.time, regions)
+    by_rank = _by_rank(profile, time, regions)
     if not by_rank:
         return None
     longest = max(by_rank.values()) * metrics.unit_s
-    if metrics.time.across == "sum" and ranks is not None and ranks > 1:
-        notes.append(f"runtime is the mean over {ranks} ranks, for want of the slowest one's")
-        longest /= ranks
-    elif metrics.time.across == "avg":
+    if time.across == "sum" and profile.ranks is not None and profile.ranks > 1:
+        notes.append(f"runtime is the mean over {profile.ranks} ranks, for want of the slowest one's")
+        longest /= profile.ranks
+    elif time.across == "avg":
         notes.append("runtime is the mean over ranks, for want of the slowest one's")
     if regions is None:
-        outside = max(_outside(profile, metrics.time).values(), default=0.0) * metrics.unit_s
-        if outside > 0.05 * longest:
-            notes.append(f"{outside:.4g} s of the runtime were spent outside of all regions")
+        outside = [numbers.get(time.name, 0.0) for names, _, numbers in profile.records if not names]
+        outside_s = max(outside, default=0.0) * metrics.unit_s
+        if outside_s > 0.05 * longest:
+            notes.append(f"{outside_s:.4g} s of the runtime were spent outside of all regions")
     return longest if longest > 0 else None
 
 
-def _outside(profile: _CaliperProfile, metric: _Metric) -> dict[Any, float]:
-    return {
-        rank: numbers[metric.name] for names, rank, numbers in profile.records if not names and metric.name in numbers
-    }
-
-
-def _count(
-    profile: _CaliperProfile,
-    metric: _Metric,
-    regions: Sequence[tuple[str, ...]] | None,
-    ranks: int | None,
-    notes: list[str],
-) -> float | None:
+def _count(profile: _CaliperProfile, metric: _Metric, regions: _Chosen, notes: list[str]) -> float | None:
     by_rank = _by_rank(profile, metric, regions)
     if not by_rank:
         return None
-    if metric.across == "avg":
-        if ranks is None:
-            notes.append(f"{metric.base} is left out: a mean over an unknown number of ranks")
-            return None
-        return sum(by_rank.values()) * ranks
-    return sum(by_rank.values())
+    if metric.across != "avg":
+        return sum(by_rank.values())
+    if profile.ranks is None:
+        notes.append(f"{metric.base} is left out: a mean over an unknown number of ranks")
+        return None
+    return sum(by_rank.values()) * profile.ranks
 
 
-def _ranks(profile: _CaliperProfile) -> int | None:
-    for name in ("mpi.world.size", "jobsize"):
-        number = as_number(profile.facts.get(name))
-        if number is not None and number >= 1:
-            return int(number)
-    return len({rank for _, rank, _ in profile.records if rank is not None}) or None
-
-
-def _facts(profile: _CaliperProfile, ranks: int | None) -> dict[str, Any]:
+def _facts(profile: _CaliperProfile) -> dict[str, Any]:
     """Return what the globals, which Adiak collects, tell of a run."""
     known = profile.facts
-    command = _list(known.get("cmdline"))
+    listed = re.fullmatch(r"\[(.+)\]", str(known.get("cmdline") or ""), re.DOTALL)  # as Adiak writes a list
+    command = listed[1].split(",") if listed else []
     executable = str(known.get("executable") or (PurePosixPath(command[0]).name if command else "")) or None
-    size = as_number(known.get("ProblemSizeRunParam"))
+    size, meaning = as_number(known.get("ProblemSizeRunParam")), known.get("SizeMeaning")
+    size_text = " ".join(command[1:])
     if size is not None:
-        meaning = known.get("SizeMeaning")
-        text = f"{size:.0f}" if size.is_integer() else f"{size:g}"
-        size_text = text if meaning in (None, "Direct") else f"{text} ({str(meaning).lower()})"
-    else:
-        size_text = " ".join(command[1:])
+        size_text = f"{size:.0f}" if size.is_integer() else f"{size:g}"
+        size_text += "" if meaning in (None, "Direct") else f" ({str(meaning).lower()})"
     started = as_number(known.get("launchdate"))
     kept = {
         name: value
@@ -427,17 +365,11 @@ def _facts(profile: _CaliperProfile, ranks: int | None) -> dict[str, Any]:
         "app": executable,
         "input": size_text or None,
         "platform": known.get("cluster"),
-        "ranks": ranks,
+        "ranks": profile.ranks,
         "host": known.get("hostname"),
         "started": _iso(started) if started is not None else None,
         "globals": kept or None,
     }
-
-
-def _list(value: Any) -> list[str]:
-    """Return Adiak's ``[a,b,c]`` as a list."""
-    text = str(value or "")
-    return text[1:-1].split(",") if text.startswith("[") and text.endswith("]") and len(text) > 2 else []
 
 
 def _iso(seconds: float) -> str | None:

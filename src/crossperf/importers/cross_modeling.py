@@ -10,6 +10,7 @@ A job that died leaves a ``results.json`` cut short; it becomes a failed run.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from typing import Any
 from crossperf.catalog import canonical
 from crossperf.errors import some_of
 from crossperf.importers import tabular
-from crossperf.importers.files import start_of, text_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.tabular import ProfileReading, UnusableRowError
 from crossperf.runs.rules import as_number, is_missing
@@ -28,60 +29,33 @@ RESULTS = "results.json"
 _NEEDED = ("machine", "app", "args", "ranks")
 _DESCRIPTION = ("exec", "events", "path", "modules", "spack_env", "exec_path")
 _REALTIME = "REALTIME (sec)"
-_COUNTERS = {"IO Bytes Read": "io_bytes_read", "IO Bytes Written": "io_bytes_written"}
-#: What ``combine-datasets.py`` keeps under Intel's names on machines that count something else.
-_HIDDEN = {
-    "lassen": {
-        "FP_ARITH:SCALAR_DOUBLE": "PAPI_FP_INS",
-        "ARITH": "PAPI_INT_INS",
-        "PAPI_MEM_WCY": "stalled-cycles-frontend-and-backend",
-    },
-    "corona": {
-        "PAPI_LD_INS": "LS_DISPATCH:LD_DISPATCH",
-        "PAPI_SR_INS": "LS_DISPATCH:STORE_DISPATCH",
-        "PAPI_L1_LDM": "L1-data-and-code-load-misses",
-        "PAPI_MEM_WCY": "stalled-cycles-frontend-and-backend",
-    },
-}
-_CLASSES = {"quartz": "cpu", "ruby": "cpu", "lassen": "gpu", "corona": "gpu"}
-#: What a dead job's standard error says, and the status of such a run.
-_DEATHS = (
-    ("DUE TO TIME LIMIT", "timed out"),
-    ("Segmentation fault", "segmentation fault"),
-    ("Diagnostics::FatalException", "HPCToolkit made no database"),
-)
+_NAMES = SPELLINGS["cross-modeling"]
 
 
-class CrossModelingImporter:
-    """The format of the seed paper's scripts."""
+def reads(path: Path) -> bool:
+    """Tell whether a file is a ``results.json`` or a table of them, or a folder holds one."""
+    if path.is_dir():
+        return (path / RESULTS).is_file() and _looks_like_results(path / RESULTS)
+    if path.suffix == ".json":
+        return _looks_like_results(path)
+    return path.suffix == ".csv" and set(_NEEDED) <= set(tabular.header(path))
 
-    name = "cross-modeling"
 
-    def reads(self, path: Path, /) -> bool:
-        """Tell whether a file is a ``results.json`` or a table of them, or a folder holds one."""
-        if path.is_dir():
-            return (path / RESULTS).is_file() and _looks_like_results(path / RESULTS)
-        if path.suffix == ".json":
-            return _looks_like_results(path)
-        return path.suffix == ".csv" and set(_NEEDED) <= set(tabular.header(path))
-
-    def read(self, path: Path, /) -> ProfileReading:
-        """Return one measurement for each sound row, and the other rows with their reasons."""
-        if path.is_dir():
-            path = path / RESULTS
-        if path.suffix == ".json":
-            return ProfileReading([_result(path)], [])
-        return tabular.read(path, lambda number, row: _of_row(path, number, row))
+def read(path: Path) -> ProfileReading:
+    """Return one measurement for each sound row, and the other rows with their reasons."""
+    if path.is_dir():
+        path = path / RESULTS
+    if path.suffix == ".json":
+        return ProfileReading([_result(path)], [])
+    return tabular.read(path, lambda number, row: _of_row(path, number, row))
 
 
 def _of_row(path: Path, number: int, row: Mapping[str, Any]) -> Measurement:
     absent = [name for name in _NEEDED if name not in row]
     if absent:
-        raise unusable(
-            path,
-            f"found no column {', '.join(absent)}, expected a table of collect-dataset.py or "
-            "combine-datasets.py. Import another table as format 'table', by a mapping file.",
-        )
+        expected = "a table of collect-dataset.py or combine-datasets.py"
+        advice = "Import another table as format 'table', by a mapping file."
+        raise unusable(path, f"found no column {', '.join(absent)}, expected {expected}. {advice}")
     return _measurement(row, {"imported_row": number})
 
 
@@ -108,20 +82,14 @@ def _result(path: Path) -> Measurement:
 
 
 def _death(path: Path) -> str | None:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                for words, status in _DEATHS:
-                    if words in line:
-                        return status
-    except OSError:
-        pass
+    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
+        return next((status for line in lines for words, status in _NAMES["deaths"].items() if words in line), None)
     return None
 
 
 def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement:
     machine = str(row["machine"])
-    hidden = _HIDDEN.get(machine, {})
+    hidden = _NAMES["hidden"].get(machine, {})
     events: dict[str, float | None] = {}
     counters: dict[str, float | None] = {}
     problems, filled, renamed = [], [], []
@@ -138,8 +106,8 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
         if number == -1:
             filled.append(column.strip())
             number = None
-        target, key = (counters, _COUNTERS[name]) if name in _COUNTERS else (events, name)
-        target[key] = number
+        counter = _NAMES["counters"].get(name)
+        (events if counter is None else counters)[counter or name] = number
     runtime_s, notes = _runtime(row, failed="status" in more)
     ranks = as_number(row.get("ranks"))
     if problems:
@@ -156,20 +124,16 @@ def _measurement(row: Mapping[str, Any], more: Mapping[str, Any]) -> Measurement
         "app": row["app"],
         "input": " ".join(filter(None, [str(row["args"]).strip(), f"ranks={ranks:g}" if ranks else ""])),
         "platform": machine,
-        "platform_class": _CLASSES.get(machine),
+        "platform_class": _NAMES["classes"].get(machine),
         "ranks": int(ranks) if ranks is not None and ranks.is_integer() and ranks > 0 else None,
         "executable": row.get("exec_path") or row.get("exec"),
         "modules": row.get("modules"),
         "spack_env": row.get("spack_env"),
     }
     known = {name: value for name, value in facts.items() if not is_missing(value)}
+    known |= dict(more)
     return Measurement(
-        tool="cross-modeling",
-        events=events,
-        counters=counters,
-        runtime_s=runtime_s,
-        notes=tuple(notes),
-        facts=known | dict(more),
+        "cross-modeling", events, counters=counters, runtime_s=runtime_s, notes=tuple(notes), facts=known
     )
 
 
@@ -183,6 +147,5 @@ def _runtime(row: Mapping[str, Any], *, failed: bool) -> tuple[float | None, lis
         return minutes * 60.0, ["runtime is the job step's duration, start of the profiler included, in whole seconds"]
     if failed:
         return None, []
-    raise UnusableRowError(
-        f"found neither {_REALTIME!r} nor 'duration' above 0, expected the runtime. Collect it again."
-    )
+    problem = f"found neither {_REALTIME!r} nor 'duration' above 0, expected the runtime"
+    raise UnusableRowError(f"{problem}. Collect it again.")

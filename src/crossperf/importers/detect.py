@@ -3,26 +3,62 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from crossperf.errors import ProfileFileError, SettingsError, did_you_mean, some_of
+from crossperf.importers import caliper, cross_modeling, hpctoolkit, ncu, papi, perf, rocprof
 from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
 from crossperf.importers.files import unusable
-from crossperf.importers.formats import TABLE, Importer, importers
+from crossperf.importers.mapping import TableMap
 from crossperf.importers.measurement import Measurement, to_run
 from crossperf.importers.tabular import ProfileReading, Rejected
 from crossperf.records import Run
 from crossperf.runs.rules import failed
 
-AUTO = "auto"
-FORMATS = tuple(importers())
+AUTO, TABLE = "auto", "table"
 _NAMES = ("app", "input", "platform")
 #: Globals of a Caliper profile that make another program of one source.
 _BUILD = ("variant", "tuning", "compiler", "cmake_cxx_flags")
 _NO_COUNTERS = "no counter could be made of what the profile holds: its runs have a runtime alone"
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A format of profiles by the word that chooses it: `reads` tells by a cheap look whether a file is of it."""
+
+    name: str
+    reads: Callable[[Path], bool]
+    read: Callable[[Path], ProfileReading]
+
+
+def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> dict[str, Importer]:
+    """Return the importer of each format by name; see `import_runs` for `regions` and `mapping`.
+
+    >>> list(importers())
+    ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'rocprof', 'cross-modeling', 'table']
+    """
+
+    def used_whole(name: str, reads: Callable[[Path], bool], read: Callable[[Path], list[Measurement]]) -> Importer:
+        return Importer(name, reads, lambda path: ProfileReading(read(path), []))
+
+    known = (
+        used_whole("hpctoolkit", hpctoolkit.reads, hpctoolkit.read),
+        used_whole("caliper", caliper.reads, partial(caliper.read, regions=regions)),
+        used_whole("papi", papi.reads, papi.read),
+        used_whole("perf", perf.reads, perf.read),
+        used_whole("ncu", ncu.reads, ncu.read),
+        used_whole("rocprof", rocprof.reads, rocprof.read),
+        Importer("cross-modeling", cross_modeling.reads, cross_modeling.read),
+        Importer(TABLE, mapping_files.reads, partial(mapping_files.read, mapping=mapping or TableMap())),
+    )
+    return {importer.name: importer for importer in known}
+
+
+FORMATS = tuple(importers())
 
 
 @dataclass(frozen=True)
@@ -47,12 +83,10 @@ def guess(path: Path, among: Mapping[str, Importer] | None = None) -> str:
         return claims[0]
     if claims:
         problem = f"found a file that could be {' or '.join(claims)}, expected one format. Name it instead of 'auto'."
-    else:
-        problem = (
-            f"found no format that crossperf knows, expected one of {', '.join(importer.name for importer in known)}. "
-            "Name the format to learn what is wrong; any CSV or JSONL is read as format 'table' by a mapping file."
-        )
-    raise unusable(path, f"{problem}", formats=claims)
+        raise unusable(path, problem, formats=claims)
+    problem = f"found no format that crossperf knows, expected one of {', '.join(each.name for each in known)}"
+    advice = "Name the format to learn what is wrong; any CSV or JSONL is read as format 'table' by a mapping file."
+    raise unusable(path, f"{problem}. {advice}", formats=claims)
 
 
 def _absent(path: Path) -> ProfileFileError:
@@ -154,8 +188,8 @@ class _Importing:
             self._reject(path, str(error))
             return
         except OSError as error:
-            reason = f"cannot be read ({error.strerror or error}), expected a profile. Check its permissions."
-            self._reject(path, f"{path}: {reason}")
+            why = f"cannot be read ({error.strerror or error}), expected a profile. Check its permissions."
+            self._reject(path, f"{path}: {why}")
             return
         self.imported.rejected.extend(reading.rejected)
         notes = [note for measurement in reading.measurements for note in self._run(path, measurement, reading)]
@@ -163,9 +197,9 @@ class _Importing:
 
     def _run(self, path: Path, measurement: Measurement, reading: ProfileReading) -> list[str]:
         """Add the run of one measurement, and return the notes on it."""
-        lacking = [name for name in _NAMES if not self._named(name, measurement)]
+        lacking = [name for name in _NAMES if not self._named(name, [measurement])]
         row = measurement.facts.get("imported_row")
-        if lacking and row is not None and self._named_elsewhere(lacking, reading):
+        if lacking and row is not None and all(self._named(name, reading.measurements) for name in lacking):
             reason = f"found no {' and no '.join(lacking)}, expected what a run is known by. Fill it in."
             self._reject(path, reason, row)
         elif lacking:
@@ -178,22 +212,17 @@ class _Importing:
             return [*measurement.notes, *([_NO_COUNTERS] if bare else [])]
         return []
 
-    def _named(self, name: str, measurement: Measurement) -> bool:
-        return name in self.names or measurement.facts.get(name) not in (None, "")
-
-    def _named_elsewhere(self, names: Sequence[str], reading: ProfileReading) -> bool:
-        return all(any(self._named(name, other) for other in reading.measurements) for name in names)
+    def _named(self, name: str, measurements: Sequence[Measurement]) -> bool:
+        return name in self.names or any(each.facts.get(name) not in (None, "") for each in measurements)
 
     def result(self, paths: Sequence[str | Path]) -> Imported:
         """Return all that was imported; nothing at all, or runs without a name, is an error."""
         if self.nameless:
             lacking = [name for name in _NAMES if any(name in names for names in self.nameless.values())]
-            raise ProfileFileError(
-                f"{some_of(self.nameless, 3)}: found no {' and no '.join(lacking)} in the file, "
-                f"expected what a run is known by. Give {' and '.join(lacking)} yourself.",
-                path=next(iter(self.nameless)),
-                arguments=lacking,
-            )
+            problem = f"found no {' and no '.join(lacking)} in the file, expected what a run is known by"
+            advice = f"Give {' and '.join(lacking)} yourself."
+            where, first = some_of(self.nameless, 3), next(iter(self.nameless))
+            raise ProfileFileError(f"{where}: {problem}. {advice}", path=first, arguments=lacking)
         if not self.imported.runs:
             raise _nothing(paths, self.imported)
         self.imported.notes.extend(_mixed(self.imported.runs))
@@ -211,11 +240,9 @@ def _mixed(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
     for platform, name in dict.fromkeys((cell[2], name) for cell in built for name in _BUILD):
         values = {value for cell in built if cell[2] == platform for value in built[cell][name]}
         if any(cell[2] == platform and len(names[name]) > 1 for cell, names in built.items()):
-            yield (
-                platform,
-                f"runs of one workload differ in {name} ({some_of(sorted(values), 3)}) and will count as repeats; "
-                "import the files one by one, each with a platform of its own, to keep them apart",
-            )
+            problem = f"runs of one workload differ in {name} ({some_of(sorted(values), 3)}) and will count as repeats"
+            advice = "import the files one by one, each with a platform of its own, to keep them apart"
+            yield platform, f"{problem}; {advice}"
 
 
 def _nothing(paths: Sequence[str | Path], imported: Imported) -> ProfileFileError:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from crossperf.errors import ProfileFileError
+
+#: Names in the files of other tools, by tool, and what they are called here.
+SPELLINGS: dict[str, dict[str, Any]] = tomllib.loads(
+    (files("crossperf.importers") / "spellings.toml").read_text("utf-8")
+)
 
 
 def unusable(path: Path | str, problem: str, **facts: Any) -> ProfileFileError:

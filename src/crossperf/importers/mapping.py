@@ -27,10 +27,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from crossperf.catalog import COUNTERS
 from crossperf.errors import did_you_mean, some_of
@@ -98,9 +98,8 @@ def load(path: Path) -> TableMap:
             problems.append(f"found {name!r} among the columns of a run{hint}, expected {', '.join(COLUMNS)}")
     both = sorted(set(sections["columns"]) & set(sections["constants"]))
     problems += [f"found {name!r} as a column and as a constant, expected one of them" for name in both]
-    sources: dict[str, dict[str, Source]] = {}
-    for kind in ("columns", "events", "counters"):
-        sources[kind] = {}
+    sources: dict[str, dict[str, Source]] = {"columns": {}, "events": {}, "counters": {}}
+    for kind, of_kind in sources.items():
         for name, value in sections[kind].items():
             source = _source(value)
             if source is None or (len(source.columns) > 1 and not (kind == "columns" and name in TEXTS)):
@@ -110,7 +109,7 @@ def load(path: Path) -> TableMap:
                     'or {column = "NAME", factor = NUMBER}'
                 )
             else:
-                sources[kind][name] = source
+                of_kind[name] = source
     missing, tool = facts.get("missing", []), facts.get("tool", "table")
     if not isinstance(missing, list):
         problems.append(f"found {missing!r} for missing, expected a list of values")
@@ -120,9 +119,7 @@ def load(path: Path) -> TableMap:
         problems.append("found neither [events] nor [counters], expected at least one of them")
     if problems:
         raise unusable(path, f"{'; '.join(problems)}. Correct the mapping file.")
-    return TableMap(
-        sources["columns"], sections["constants"], sources["events"], sources["counters"], tuple(missing), tool
-    )
+    return TableMap(**sources, constants=sections["constants"], missing=tuple(missing), tool=tool)
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -131,13 +128,11 @@ def _parse(path: Path) -> dict[str, Any]:
         facts = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise unusable(
-            path, f"found text that is not {kind} ({error}), expected a mapping file. Correct it."
-        ) from error
+        problem = f"found text that is not {kind} ({error}), expected a mapping file. Correct it."
+        raise unusable(path, problem) from error
     if not isinstance(facts, dict):
-        raise unusable(
-            path, f"found a {type(facts).__name__}, expected an object of sections. Correct the mapping file."
-        )
+        problem = f"found a {type(facts).__name__}, expected an object of sections. Correct the mapping file."
+        raise unusable(path, problem)
     return facts
 
 
@@ -153,34 +148,24 @@ def _source(value: Any) -> Source | None:
     return None
 
 
-@dataclass(frozen=True)
-class TableImporter:
-    """The format of any CSV or JSONL table; `mapping` names what its columns are."""
-
-    mapping: TableMap
-    name: ClassVar[str] = "table"
-
-    def reads(self, path: Path, /) -> bool:
-        """Tell by its ending whether a file is a table of text."""
-        return path.suffix in (".csv", ".tsv", *JSON_LINES) and path.is_file()
-
-    def read(self, path: Path, /) -> ProfileReading:
-        """Return one measurement for each sound row, and the other rows with their reasons."""
-        # In JSONL an absent key is an empty cell.
-        wanted = [] if path.suffix in JSON_LINES else self.mapping.wanted()
-
-        def measurement_of(number: int, row: Mapping[str, Any]) -> Measurement:
-            _check_header(path, wanted, row)
-            return _measurement(self.mapping, row, number)
-
-        return tabular.read(path, measurement_of)
+def reads(path: Path) -> bool:
+    """Tell by its ending whether a file is a table of text."""
+    return path.suffix in (".csv", ".tsv", *JSON_LINES) and path.is_file()
 
 
-def _check_header(path: Path, wanted: Sequence[str], row: Mapping[str, Any]) -> None:
-    absent = [f"{name!r}{did_you_mean(name, row)}" for name in wanted if name not in row]
-    if absent:
-        advice = f"The table has {some_of(row, 12)}; correct the mapping."
-        raise unusable(path, f"found no column {some_of(absent)}, expected all that the mapping names. {advice}")
+def read(path: Path, mapping: TableMap) -> ProfileReading:
+    """Return one measurement for each sound row, and the other rows with their reasons."""
+    # In JSONL an absent key is an empty cell.
+    wanted = [] if path.suffix in JSON_LINES else mapping.wanted()
+
+    def measurement_of(number: int, row: Mapping[str, Any]) -> Measurement:
+        absent = [f"{name!r}{did_you_mean(name, row)}" for name in wanted if name not in row]
+        if absent:
+            advice = f"The table has {some_of(row, 12)}; correct the mapping."
+            raise unusable(path, f"found no column {some_of(absent)}, expected all that the mapping names. {advice}")
+        return _measurement(mapping, row, number)
+
+    return tabular.read(path, measurement_of)
 
 
 def _measurement(table_map: TableMap, row: Mapping[str, Any], number: int) -> Measurement:
@@ -194,14 +179,8 @@ def _measurement(table_map: TableMap, row: Mapping[str, Any], number: int) -> Me
     for name in [name for name, value in counters.items() if value is not None and value < 0 and name in COUNTERS]:
         notes.append(f"{name} was {counters[name]:g}, which no count can be; it is kept as not measured")
         counters[name] = None
-    return Measurement(
-        tool=table_map.tool,
-        events=events,
-        counters=counters,
-        runtime_s=runtime_s,
-        notes=tuple(notes),
-        facts=facts | {"imported_row": number},
-    )
+    facts["imported_row"] = number
+    return Measurement(table_map.tool, events, counters=counters, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
 
 
 def _columns(table_map: TableMap, row: Mapping[str, Any]) -> tuple[dict[str, Any], float | None, list[str]]:
@@ -243,10 +222,8 @@ def _numbers(
             continue
         number = as_number(cell)
         if number is None or number - number != 0:  # text, infinite, or no number at all
-            problems.append(
-                f"column {source.columns[0]!r}: found {cell!r}, expected a number. "
-                "Correct it, or list the value under 'missing' in the mapping."
-            )
+            advice = "Correct it, or list the value under 'missing' in the mapping."
+            problems.append(f"column {source.columns[0]!r}: found {cell!r}, expected a number. {advice}")
         else:
             values[name] = number * source.factor
     return values, problems

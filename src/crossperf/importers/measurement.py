@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from crossperf.catalog import FORMULAS, canonical, derive
 from crossperf.records import COLUMNS, OK, Run
+
+#: Units of time as profilers name them.
+SECONDS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -22,27 +26,38 @@ class Measurement:
         ``perf``, ``papi``, ``valgrind``, ...: the name under which events and version are kept.
     events
         Counts under the tool's own names; ``None`` was asked for and not counted.
-    counters
-        Counters that the source holds under crossperf's names already; they need no formula.
     command
         The tool's whole command line.
-    slowdown
-        Wall time under the tool over wall time without it.
     notes
         What a reader of the numbers must know: what is missing and why, what was scaled.
     facts
         What else is known from the tool or file: columns of a run (``app``, ``ranks``, ``host``, ...) or metadata.
+    counters
+        Counters that the source holds under crossperf's names already; they need no formula.
+    slowdown
+        Wall time under the tool over wall time without it.
     """
 
     tool: str
     events: Mapping[str, float | None] = field(default_factory=dict)
-    counters: Mapping[str, float | None] = field(default_factory=dict)
     version: str | None = None
     command: tuple[str, ...] = ()
     runtime_s: float | None = None
-    slowdown: float | None = None
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    counters: Mapping[str, float | None] = field(default_factory=dict)
+    slowdown: float | None = None
+
+
+def added_up(values: Iterable[float | None]) -> float | None:
+    """Return the sum of values, ``None`` where one of them is not known, or where there are none.
+
+    >>> added_up([1.0, 2.0]), added_up([1.0, None]), added_up([])
+    (3.0, None, None)
+    """
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return math.fsum(known) if known and len(known) == len(listed) else None
 
 
 @dataclass(frozen=True)
@@ -85,19 +100,13 @@ def counted(measurements: Sequence[Measurement]) -> Counted:
 
 
 def to_run(measurements: Sequence[Measurement], **columns: Any) -> Run:
-    """Return the run that measurements of one execution make.
-
-    Parameters
-    ----------
-    columns
-        Columns of the run; they stand above those in the facts of the measurements.
-    """
+    """Return the run that measurements of one execution make; `columns` stand above those in their facts."""
     of_all = counted(measurements)
     facts: dict[str, Any] = {}
     for measurement in reversed(measurements):
         facts |= _known(measurement.facts) | _known({"runtime_s": measurement.runtime_s})
     facts |= _known(columns)
-    facts.setdefault("source_tool", " + ".join(_label(measurement) for measurement in measurements))
+    facts.setdefault("source_tool", " + ".join(f"{each.tool} {each.version or ''}".rstrip() for each in measurements))
     facts.setdefault("status", OK)
     provenance = {
         "measured_by": dict(of_all.measured_by),
@@ -115,16 +124,6 @@ def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _label(measurement: Measurement) -> str:
-    return f"{measurement.tool} {measurement.version}" if measurement.version else measurement.tool
-
-
 def _provenance(measurement: Measurement) -> dict[str, Any]:
-    facts = {
-        "tool": measurement.tool,
-        "version": measurement.version,
-        "command": list(measurement.command) or None,
-        "slowdown": measurement.slowdown,
-        "notes": list(measurement.notes) or None,
-    }
-    return _known(facts)
+    facts = {"tool": measurement.tool, "version": measurement.version, "command": list(measurement.command) or None}
+    return _known(facts | {"slowdown": measurement.slowdown, "notes": list(measurement.notes) or None})

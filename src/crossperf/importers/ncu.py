@@ -17,23 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.errors import MissingDependencyError, ProfileFileError, some_of
-from crossperf.importers.files import start_of, text_of, unusable
-from crossperf.importers.measurement import Measurement
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
+from crossperf.importers.measurement import Measurement, added_up
 
 BLOCKS, THREADS, REGISTERS = "launch__grid_size", "launch__thread_count", "launch__registers_per_thread"
 BLOCK_SIZE, TIME = "launch__block_size", "gpu__time_duration.sum"
 _STREAM, _CONTEXT, _GPU = "launch__stream_id", "launch__context_id", "device__attribute_display_name"
 #: Metrics without ``.sum`` in their name that add up over launches.
 _SUMS = (BLOCKS, THREADS, "inst_executed", "thread_inst_executed", "thread_inst_executed_true")
-#: What the page of details calls metrics whose own name it hides.
-_LABELS = {
-    "Duration": TIME,
-    "Grid Size": BLOCKS,
-    "Block Size": BLOCK_SIZE,
-    "Threads": THREADS,
-    "Registers Per Thread": REGISTERS,
-    "Executed Instructions": "smsp__inst_executed.sum",
-}
 _NO_KERNEL = "launched no kernel"
 _KERNELS_KEPT = 20
 #: This many rows settle how a file spells its numbers; each holds some in the billions.
@@ -62,11 +53,8 @@ def read(path: Path) -> list[Measurement]:
     """Return the sums over all launches of one file: one execution of a program."""
     every_launch = launches(path)
     if not every_launch:
-        raise unusable(
-            path,
-            "found no kernel launch, expected at least one. Profile a program that uses the GPU; "
-            "a report that was cut short reads like this too.",
-        )
+        advice = "Profile a program that uses the GPU; a report that was cut short reads like this too."
+        raise unusable(path, f"found no kernel launch, expected at least one. {advice}")
     return [total(every_launch)]
 
 
@@ -78,22 +66,11 @@ def launches(path: Path) -> list[NcuLaunch]:
 
 
 def total(launches: Sequence[NcuLaunch], wanted: Iterable[str] = ()) -> Measurement:
-    """Return the sums over launches; a metric that one launch lacks has no sum.
-
-    Parameters
-    ----------
-    wanted
-        Metrics that were asked for: without a value they are ``None`` rather than absent.
-    """
+    """Return the sums over launches; a metric that one launch lacks, or none of `wanted` has, is ``None``."""
     names = dict.fromkeys([*wanted, *(name for launch in launches for name in launch.metrics)])
-    events: dict[str, float | None] = {}
-    partly: list[str] = []
-    for name in filter(_adds_up, names):
-        values = [launch.metrics.get(name) for launch in launches]
-        counted = [value for value in values if value is not None]
-        events[name] = math.fsum(counted) if counted and len(counted) == len(values) else None
-        if counted and events[name] is None:
-            partly.append(name)
+    events = {name: added_up(launch.metrics.get(name) for launch in launches) for name in filter(_adds_up, names)}
+    unknown = [name for name, value in events.items() if value is None]
+    partly = [name for name in unknown if any(launch.metrics.get(name) is not None for launch in launches)]
     streams = {launch.stream for launch in launches}
     events["streams_with_kernels"] = float(len(streams)) if launches and None not in streams else None
     notes = [] if launches else [_NO_KERNEL]
@@ -120,23 +97,18 @@ def _kernels(launches: Sequence[NcuLaunch]) -> list[dict[str, Any]]:
     for launch in launches:
         by_name[launch.kernel].append(launch)
 
-    def add(name: str, metric: str) -> float:
-        return math.fsum(launch.metrics.get(metric) or 0.0 for launch in by_name[name])
+    def values(name: str, metric: str) -> list[float]:
+        return [value for launch in by_name[name] if (value := launch.metrics.get(metric)) is not None]
 
-    def most(name: str, metric: str) -> float | None:
-        return max(
-            (value for launch in by_name[name] if (value := launch.metrics.get(metric)) is not None), default=None
-        )
-
-    longest = sorted(by_name, key=lambda name: (-add(name, TIME), name))[:_KERNELS_KEPT]
+    longest = sorted(by_name, key=lambda name: (-math.fsum(values(name, TIME)), name))[:_KERNELS_KEPT]
     return [
         {
             "name": name,
             "launches": len(by_name[name]),
-            "blocks": add(name, BLOCKS),
-            "most_threads_per_block": most(name, BLOCK_SIZE),
-            "most_registers_per_thread": most(name, REGISTERS),
-            "time_s": add(name, TIME) * 1e-9,
+            "blocks": math.fsum(values(name, BLOCKS)),
+            "most_threads_per_block": max(values(name, BLOCK_SIZE), default=None),
+            "most_registers_per_thread": max(values(name, REGISTERS), default=None),
+            "time_s": math.fsum(values(name, TIME)) * 1e-9,
         }
         for name in longest
     ]
@@ -152,12 +124,9 @@ def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
     lines = text.splitlines()
     start = header_at(lines)
     if start is None:
-        problem = f" ncu says: {complaint(text)}." if complaint(text) else ""
-        raise unusable(
-            path,
-            f'found no line that starts with "ID" and names "Kernel Name", expected a table of ncu.{problem} '
-            "Make one with: ncu --csv --page raw --log-file FILE COMMAND",
-        )
+        problem = 'found no line that starts with "ID" and names "Kernel Name", expected a table of ncu'
+        why = f" ncu says: {complaint(text)}." if complaint(text) else ""
+        raise unusable(path, f"{problem}.{why} Make one with: ncu --csv --page raw --log-file FILE COMMAND")
     table = csv.reader(line for line in lines[start:] if not line.startswith("=="))
     try:
         header = next(table)
@@ -165,10 +134,7 @@ def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
     except csv.Error as error:
         raise unusable(path, f"no proper CSV ({error}). Record it again.") from error
     numbers = _Numbers(cell for row in rows[:_ROWS_LOOKED_AT] for cell in row)
-    if "Metric Name" in header:
-        yield from _long(header, rows, numbers, path)
-    else:
-        yield from _wide(header, rows, numbers, path)
+    yield from (_long if "Metric Name" in header else _wide)(header, rows, numbers, path)
 
 
 def _wide(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str) -> Iterator[NcuLaunch]:
@@ -192,7 +158,7 @@ def _long(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str
             raise _cut_short(path, row, f"{len(row)} cells", f"{enough} or more")
         cells = dict(zip(header, row, strict=False))
         _, metrics = by_launch.setdefault(cells["ID"], (cells, {}))
-        name = _LABELS.get(cells["Metric Name"], cells["Metric Name"])
+        name = SPELLINGS["ncu"].get(cells["Metric Name"], cells["Metric Name"])
         if name:
             metrics[name] = numbers.read(cells["Metric Value"], cells.get("Metric Unit", ""))
     for cells, metrics in by_launch.values():
@@ -210,13 +176,8 @@ def _launch(cells: Mapping[str, str], metrics: dict[str, float | None]) -> NcuLa
     metrics.setdefault(THREADS, blocks * threads if blocks is not None and threads is not None else None)
     places = [cells.get(name) for name in ("Process ID", "Context", "Stream")]
     stream = tuple(place for place in places if place is not None)
-    return NcuLaunch(
-        cells["Kernel Name"],
-        metrics,
-        process=cells.get("Process Name") or None,
-        stream=stream if len(stream) == len(places) else None,
-        gpu=cells.get(_GPU) or None,
-    )
+    process, gpu = cells.get("Process Name") or None, cells.get(_GPU) or None
+    return NcuLaunch(cells["Kernel Name"], metrics, process, stream if len(stream) == len(places) else None, gpu)
 
 
 def _volume(text: str | None) -> float | None:
@@ -250,8 +211,7 @@ class _Numbers:
         return value * _scale(unit) if math.isfinite(value) else None
 
 
-_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_TIMES |= {"nsecond": 1.0, "usecond": 1e3, "msecond": 1e6, "second": 1e9}
+_NANOSECONDS = {"n": 1.0, "u": 1e3, "m": 1e6, "": 1e9}
 _TENS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _COUNTED = r"(byte|inst|sectors?|cycle|warp|thread|block|request|branches)"
 
@@ -262,8 +222,8 @@ def _scale(unit: str) -> float:
     >>> _scale("Mbyte"), _scale("us"), _scale("sector")
     (1000000.0, 1000.0, 1.0)
     """
-    if unit in _TIMES:
-        return _TIMES[unit]
+    if time := re.fullmatch(r"([num]?)s(econd)?", unit):
+        return _NANOSECONDS[time[1]]
     match = re.fullmatch(rf"([KMGT]){_COUNTED}", unit)
     return _TENS[match[1]] if match else 1.0
 
@@ -272,36 +232,29 @@ def _launches_of_report(path: Path) -> Iterator[NcuLaunch]:
     try:
         import ncu_report  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{path}: reading .ncu-rep needs ncu-report: pip install 'crossperf[ncu]'. "
-            "Or make CSV of it where ncu is: ncu --import FILE --csv --page raw --log-file FILE.csv"
-        ) from error
+        advice = "Or make CSV of it where ncu is: ncu --import FILE --csv --page raw --log-file FILE.csv"
+        needed = "reading .ncu-rep needs ncu-report: pip install 'crossperf[ncu]'"
+        raise MissingDependencyError(f"{path}: {needed}. {advice}") from error
     try:
         report = ncu_report.load_report(str(path))
         ranges = [report.range_by_idx(i) for i in range(report.num_ranges())]
         actions = [part.action_by_idx(i) for part in ranges for i in range(part.num_actions())]
     except Exception as error:  # the package raises its own kinds, and RuntimeError
-        raise unusable(
-            path, f"ncu-report cannot read it ({error}). It may be cut short, or newer than the package."
-        ) from error
+        problem = f"ncu-report cannot read it ({error}). It may be cut short, or newer than the package."
+        raise unusable(path, problem) from error
     for action in actions:
         by_name = {name: action.metric_by_name(name) for name in action.metric_names()}
-        texts = {name: by_name[name].as_string() for name in (_GPU,) if name in by_name}
-        numbers = {
+        gpu = by_name[_GPU].as_string() if _GPU in by_name else None
+        metrics: dict[str, float | None] = {
             name: metric.as_double() * _scale(metric.unit() or "")
             for name, metric in by_name.items()
             if metric.has_value() and metric.kind() != metric.ValueKind_STRING
         }
         # ncu-report tells no process ids, so the streams of two processes can look like one.
-        places = [numbers.get(name) for name in (_CONTEXT, _STREAM)]
+        places = [metrics.get(name) for name in (_CONTEXT, _STREAM)]
         stream = tuple(f"{place:g}" for place in places if place is not None)
-        metrics: dict[str, float | None] = dict(numbers)
-        yield NcuLaunch(
-            action.name(action.NameBase_DEMANGLED),
-            metrics,
-            stream=stream if len(stream) == len(places) else None,
-            gpu=texts.get(_GPU),
-        )
+        kernel = action.name(action.NameBase_DEMANGLED)
+        yield NcuLaunch(kernel, metrics, None, stream if len(stream) == len(places) else None, gpu)
 
 
 def complaint(text: str) -> str:

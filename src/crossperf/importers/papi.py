@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import canonical
-from crossperf.errors import ProfileFileError, some_of
-from crossperf.importers.files import start_of, text_of, unusable
+from crossperf.errors import some_of
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 
 #: The major version of PAPI up to which the layout of the files was looked at.
@@ -25,22 +25,17 @@ _OUTERMOST = "-1"
 #: What a region holds besides events; its cycles are those of the time-stamp counter, not the processor's own.
 _TIMES = ("cycles", "real_time_nsec")
 _LABELS = ("name", "parent_region_id", "region_count")
-#: Facts of a file's head under the names that a run keeps them by.
-_HEAD = {
-    "cpu_info": "cpu_model",
-    "max_cpu_rate_mhz": "cpu_max_mhz",
-    "min_cpu_rate_mhz": "cpu_min_mhz",
-    "cpu in mhz": "cpu_max_mhz",
-}
 
 
 def reads(path: Path) -> bool:
     """Return whether this is a file of PAPI's high-level API, a folder of them, or a folder of such folders."""
     try:
-        files = [file for folder in _folders(path) for file in folder[:1]]
-        return bool(files) and all(_looks_right(file) for file in files)
+        heads = [start_of(files[0], 2000).lstrip() for files in _folders(path)]
     except OSError:
         return False
+    return bool(heads) and all(
+        head.startswith(b"{") and (b'"papi_version"' in head or b'"cpu in mhz"' in head) for head in heads
+    )
 
 
 def read(path: Path) -> list[Measurement]:
@@ -69,11 +64,6 @@ def _folders(path: Path) -> list[list[Path]]:
     return [files for files in inside if files]
 
 
-def _looks_right(file: Path) -> bool:
-    head = start_of(file, 2000).lstrip()
-    return head.startswith(b"{") and (b'"papi_version"' in head or b'"cpu in mhz"' in head)
-
-
 @dataclass(frozen=True)
 class _Region:
     """One region of one thread: how often it was executed, and what was counted in it."""
@@ -87,18 +77,13 @@ class _Region:
 
 @dataclass(frozen=True)
 class _Rank:
-    """One file: one process."""
+    """One file: one process; of PAPI 6.0, which names no version, it does not tell which regions lie inside others."""
 
     file: Path
     version: str | None
     head: Mapping[str, Any]
     instant: frozenset[str]
     regions: Sequence[_Region]
-
-    @property
-    def flat(self) -> bool:
-        """Whether the file, of PAPI 6.0, does not tell which regions lie inside others."""
-        return self.version is None
 
 
 def _read_rank(file: Path) -> _Rank:
@@ -110,12 +95,9 @@ def _read_rank(file: Path) -> _Rank:
         instant = frozenset(canonical(name) for name, facts in definitions.items() if facts.get("type") == "instant")
         version = None if isinstance(threads, list) else str(document["papi_version"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        version = document.get("papi_version", "unknown")
-        raise unusable(
-            file,
-            f"this layout (PAPI version {version}) is not the one that PAPI 6.0 or 7 writes "
-            f"({type(error).__name__}: {error}). Name its PAPI version in a report to crossperf.",
-        ) from error
+        problem = f"this layout (PAPI version {document.get('papi_version', 'unknown')})"
+        expected = f"is not the one that PAPI 6.0 or 7 writes ({type(error).__name__}: {error})"
+        raise unusable(file, f"{problem} {expected}. Name its PAPI version in a report to crossperf.") from error
     if not regions:
         raise unusable(file, "holds no regions. Put PAPI_hl_region_begin and PAPI_hl_region_end into the program.")
     return _Rank(file, version, document, instant, regions)
@@ -123,12 +105,14 @@ def _read_rank(file: Path) -> _Rank:
 
 def _json(file: Path) -> dict[str, Any]:
     text = text_of(file, "what PAPI's high-level API writes")
+    advice = "PAPI writes it when the program ends: run the program to its end again."
     try:
         document = _parsed(text)
     except (ValueError, RecursionError) as error:
-        raise _broken(file, str(error) or "nested too deeply") from error
+        raise unusable(file, f"is not whole JSON ({str(error) or 'nested too deeply'}). {advice}") from error
     if not isinstance(document, dict):
-        raise _broken(file, f"found a {type(document).__name__}, expected an object")
+        why = f"found a {type(document).__name__}, expected an object"
+        raise unusable(file, f"is not whole JSON ({why}). {advice}")
     return document
 
 
@@ -138,12 +122,6 @@ def _parsed(text: str) -> Any:
     except ValueError:
         # PAPI leaves a comma behind where the last of its threads marked no region.
         return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
-
-
-def _broken(file: Path, why: str) -> ProfileFileError:
-    return unusable(
-        file, f"is not whole JSON ({why}). PAPI writes it when the program ends: run the program to its end again."
-    )
 
 
 def _nested_regions(threads: Mapping[str, Any]) -> Iterator[_Region]:
@@ -190,11 +168,10 @@ def _measurement(ranks: Sequence[_Rank]) -> Measurement:
         else:
             events[name] = sum(region.values[name] for _, region in outer)
     executed: Counter[str] = Counter()
-    for rank in ranks:
-        for region in rank.regions:
-            executed[region.name] += region.count
+    for region in (region for rank in ranks for region in rank.regions):
+        executed[region.name] += region.count
     head = ranks[0].head
-    facts: dict[str, Any] = {name: _number(head[key]) for key, name in _HEAD.items() if key in head}
+    facts: dict[str, Any] = {name: _number(head[key]) for key, name in SPELLINGS["papi"].items() if key in head}
     facts |= {
         "ranks": len(ranks),
         "threads": max(len({region.thread for region in rank.regions}) for rank in ranks),
@@ -203,14 +180,9 @@ def _measurement(ranks: Sequence[_Rank]) -> Measurement:
         "reference_cycles": _longest(ranks, "cycles"),
     }
     nanoseconds = _longest(ranks, "real_time_nsec")
-    return Measurement(
-        tool="papi",
-        events=events,
-        version=ranks[0].version,
-        runtime_s=None if nanoseconds is None else nanoseconds / 1e9,
-        notes=tuple(notes + _doubts(ranks)),
-        facts=facts,
-    )
+    runtime_s = None if nanoseconds is None else nanoseconds / 1e9
+    notes += _doubts(ranks)
+    return Measurement("papi", events, ranks[0].version, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
 
 
 def _doubts(ranks: Sequence[_Rank]) -> list[str]:
@@ -222,27 +194,25 @@ def _doubts(ranks: Sequence[_Rank]) -> list[str]:
     newer = [text for text in versions if not text.split(".")[0].isdigit() or int(text.split(".")[0]) > _NEWEST]
     if newer:
         doubts.append(f"written by PAPI {newer[0]}, newer than the versions this reader was tried with")
-    if any(rank.flat for rank in ranks):
+    if any(rank.version is None for rank in ranks):
         doubts.append("PAPI 6.0 keeps no seconds, so that the run has no runtime")
         threads = {(rank.file, region.thread) for rank in ranks for region in rank.regions}
         names = {(rank.file, region.thread, region.name) for rank in ranks for region in rank.regions}
         if len(names) > len(threads):
-            doubts.append(
-                "PAPI 6.0 does not tell whether regions lie inside others; all were added up, and where they do, "
-                "events are counted twice: mark one region around the whole program"
-            )
+            advice = "mark one region around the whole program"
+            twice = "all were added up, and where they do, events are counted twice"
+            doubts.append(f"PAPI 6.0 does not tell whether regions lie inside others; {twice}: {advice}")
     return doubts
 
 
 def _longest(ranks: Sequence[_Rank], name: str) -> float | None:
     """Return the most that a thread spent in its outermost regions; the one that waits for the others, as a rule."""
-    spent: dict[tuple[Path, str], float] = {}
+    spent: dict[tuple[Path, str], float] = defaultdict(float)
     for rank in ranks:
         for region in rank.regions:
             if region.outermost and name in region.values:
-                of_thread = (rank.file, region.thread)
-                spent[of_thread] = spent.get(of_thread, 0.0) + region.values[name]
-    return max(spent.values()) if spent else None
+                spent[rank.file, region.thread] += region.values[name]
+    return max(spent.values(), default=None)
 
 
 def _number(text: Any) -> Any:

@@ -48,15 +48,11 @@ def read(path: Path) -> list[Measurement]:
     if elapsed_ns is None:
         notes.append("no runtime: add '-e duration_time' to perf stat to have it")
     shares = {row.event: row.running for row in rows if row.running < 0.995}
-    return [
-        Measurement(
-            "perf",
-            events,
-            runtime_s=elapsed_ns * 1e-9 if elapsed_ns else None,
-            notes=tuple(notes),
-            facts={"started": _started(path)} | ({"perf_running_share": shares} if shares else {}),
-        )
-    ]
+    started = re.match(r"# started on (.+)", start_of(path).decode("utf-8", "replace"))
+    facts: dict[str, Any] = {"started": started[1].strip() if started else None}
+    facts |= {"perf_running_share": shares} if shares else {}
+    runtime_s = elapsed_ns * 1e-9 if elapsed_ns else None
+    return [Measurement("perf", events, runtime_s=runtime_s, notes=tuple(notes), facts=facts)]
 
 
 def totals(rows: Iterable[PerfEvent]) -> dict[str, float | None]:
@@ -80,14 +76,12 @@ def events_in(path: Path) -> list[PerfEvent]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         row = _json_line(line) or _csv_line(line)
-        if row is None:
-            if _is_extra(line):
-                continue
+        if row is not None:
+            rows.append(row)
+        elif not _is_extra(line):
             expected = "CSV or JSON of perf stat, made with 'perf stat -x,' or 'perf stat -j'"
-            raise ProfileFileError(
-                f"{path}, line {number}: found {line.strip()[:60]!r}, expected {expected}.", path=path, line=number
-            )
-        rows.append(row)
+            problem = f"{path}, line {number}: found {line.strip()[:60]!r}, expected {expected}."
+            raise ProfileFileError(problem, path=path, line=number)
     if not rows:
         raise unusable(path, "found no event, expected the output of perf stat. Count again.")
     return rows
@@ -150,12 +144,6 @@ def _share(text: Any) -> float:
         return float(text) / 100.0
     except (TypeError, ValueError):
         return 1.0
-
-
-def _started(path: Path) -> str | None:
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        match = re.match(r"# started on (.+)", next(lines, ""))
-    return match[1].strip() if match else None
 
 
 def remarks(row: PerfEvent) -> Iterator[str]:

@@ -20,8 +20,8 @@ from typing import Any
 
 from crossperf.errors import ProfileFileError, some_of
 from crossperf.importers import tabular
-from crossperf.importers.files import unusable
-from crossperf.importers.measurement import Measurement
+from crossperf.importers.files import SPELLINGS, unusable
+from crossperf.importers.measurement import Measurement, added_up
 from crossperf.runs.rules import as_number
 
 ROCPROF = "rocprof"
@@ -31,20 +31,6 @@ _COUNTER = re.compile(
     r"|Wavefronts|FetchSize|WriteSize|FETCH_SIZE|WRITE_SIZE"
 )
 _AVERAGED = ("_avr", "_avg", "_max", "_min", "_percent")
-#: The spellings of a column in the three tools, in lower case and without separators.
-_COLUMNS = {
-    "kernel": ("kernelname",),
-    "grid": ("grd", "gridsize"),
-    "group": ("wgr", "workgroupsize"),
-    "gpu": ("gpuid", "agentid"),
-    "queue": ("queueid",),
-    "process": ("pid", "processid"),
-    "launch": ("dispatchid", "index"),
-    "start": ("beginns", "starttimestamp"),
-    "end": ("endns", "endtimestamp"),
-    "counter": ("countername",),
-    "value": ("countervalue",),
-}
 _NO_KERNEL = "launched no kernel"
 _KERNELS_KEPT = 20
 
@@ -89,25 +75,17 @@ def read(path: Path) -> list[Measurement]:
 def total(passes: Sequence[Sequence[RocprofLaunch]], wanted: Iterable[str] = ()) -> Measurement:
     """Return the sums over the launches of each execution; the first that holds a counter gives it.
 
-    Parameters
-    ----------
-    wanted
-        Counters that were asked for: without a value they are ``None`` rather than absent.
+    A counter of `wanted`, which was asked for, is ``None`` rather than absent where it has no value.
     """
     events: dict[str, float | None] = {}
-    partly: list[str] = []
     for launches in passes:
         for name in dict.fromkeys(name for launch in launches for name in launch.counters):
-            values = [launch.counters.get(name) for launch in launches]
-            counted = [value for value in values if value is not None]
             if name not in events:
-                events[name] = math.fsum(counted) if len(counted) == len(values) else None
-                partly += [name] if len(counted) != len(values) else []
+                events[name] = added_up(launch.counters.get(name) for launch in launches)
+    partly = [name for name, value in events.items() if value is None]
     events = dict.fromkeys(wanted) | events
     launches = next((launches for launches in passes if launches), [])
-    sizes = [launch.workgroups for launch in launches]
-    known = [size for size in sizes if size is not None]
-    events["workgroups"] = math.fsum(known) if sizes and len(known) == len(sizes) else None
+    events["workgroups"] = added_up(launch.workgroups for launch in launches)
     events["queues"] = float(len({launch.queue for launch in launches})) if launches else None
     notes = [] if launches else [_NO_KERNEL]
     if partly:
@@ -115,9 +93,8 @@ def total(passes: Sequence[Sequence[RocprofLaunch]], wanted: Iterable[str] = ())
     if len({len(launches) for launches in passes}) > 1:
         numbers = ", ".join(f"{len(launches):,}" for launches in passes)
         notes.append(f"the executions differ in their number of launches ({numbers}); their counters may not fit")
-    return Measurement(
-        ROCPROF, events, notes=tuple(notes), facts={"platform_class": "gpu", "kernels": _kernels(launches)}
-    )
+    facts = {"platform_class": "gpu", "kernels": _kernels(launches)}
+    return Measurement(ROCPROF, events, notes=tuple(notes), facts=facts)
 
 
 def _kernels(launches: Sequence[RocprofLaunch]) -> list[dict[str, Any]]:
@@ -138,7 +115,7 @@ def _is_header(header: Sequence[str]) -> bool:
 
 def _places(header: Sequence[str]) -> dict[str, int]:
     plain = [re.sub(r"[-_\s]", "", name).lower() for name in header]
-    return {name: plain.index(way) for name, ways in _COLUMNS.items() for way in ways if way in plain}
+    return {name: plain.index(way) for name, ways in SPELLINGS["rocprof"].items() for way in ways if way in plain}
 
 
 def adds_up(name: str) -> bool:
@@ -155,19 +132,14 @@ def _launches(path: Path) -> list[RocprofLaunch]:
         raise unusable(path, f"cannot be read ({reason}). Check the path.") from error
     if not rows or not _is_header(rows[0]):
         start = ",".join(rows[0])[:60] if rows else "an empty file"
-        raise unusable(
-            path,
-            f"found {start!r}, expected a header with the kernel's name, its grid and counters, or "
-            "Counter_Name and Counter_Value. Record with 'rocprof -i' or 'rocprofv3 --pmc ... --output-format csv'.",
-        )
+        expected = "a header with the kernel's name, its grid and counters, or Counter_Name and Counter_Value"
+        advice = "Record with 'rocprof -i' or 'rocprofv3 --pmc ... --output-format csv'."
+        raise unusable(path, f"found {start!r}, expected {expected}. {advice}")
     header, *rows = rows
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
-            raise ProfileFileError(
-                f"{path}, row {number}: found {len(row)} cells, expected {len(header)}. "
-                "The file was cut short; record it again.",
-                path=str(path),
-            )
+            problem = f"found {len(row)} cells, expected {len(header)}. The file was cut short; record it again."
+            raise ProfileFileError(f"{path}, row {number}: {problem}", path=str(path))
     places = _places(header)
     return list(_long(rows, places) if "counter" in places else _wide(header, rows, places))
 

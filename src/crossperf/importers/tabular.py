@@ -48,10 +48,7 @@ class UnusableRowError(Exception):
 def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement]) -> ProfileReading:
     """Return one measurement for each sound row, and the other rows with their reasons.
 
-    Parameters
-    ----------
-    measurement_of
-        Makes a measurement of a row's number and columns, or raises `UnusableRowError`.
+    `measurement_of` makes it of a row's number and columns, or raises `UnusableRowError`.
     """
     reading = ProfileReading([], [])
     for number, row in rows(path):
@@ -72,9 +69,8 @@ def rows(path: Path) -> Iterator[NumberedRow]:
         yield from jsonl.objects(path) if path.suffix in JSON_LINES else _csv(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise unusable(
-            path, f"cannot be read ({reason}), expected a table as CSV or JSONL in UTF-8. Check the file."
-        ) from error
+        problem = f"cannot be read ({reason}), expected a table as CSV or JSONL in UTF-8. Check the file."
+        raise unusable(path, problem) from error
 
 
 def header(path: Path) -> list[str]:

@@ -39,11 +39,11 @@ def cache_geometry(facts: MachineFacts) -> CacheGeometry:
     """
     caches: dict[str, tuple[int, int, int]] = {}
     notes: list[str] = []
-    for name, cache in (
-        ("I1", _first_level(facts, "instruction")),
-        ("D1", _first_level(facts, "data")),
-        ("LL", _last_level(facts)),
-    ):
+    # A second level without a line is that of AMD's /proc/cpuinfo, where nothing else is known: not the last one.
+    shared = [cache for cache in facts.caches if cache.level > (2 if cache.line_bytes is None else 1)]
+    last_level = max(shared, key=lambda cache: cache.level, default=None)
+    instructions, data = _first_level(facts, "instruction"), _first_level(facts, "data")
+    for name, cache in (("I1", instructions), ("D1", data), ("LL", last_level)):
         asked, assumed = _filled(name, cache)
         caches[name] = _accepted(name, *asked)
         if assumed:
@@ -55,12 +55,6 @@ def cache_geometry(facts: MachineFacts) -> CacheGeometry:
 
 def _first_level(facts: MachineFacts, kind: str) -> CpuCache | None:
     return next((cache for cache in facts.caches if cache.level == 1 and cache.kind in (kind, "unified")), None)
-
-
-def _last_level(facts: MachineFacts) -> CpuCache | None:
-    # A second level without a line is that of AMD's /proc/cpuinfo, where nothing else is known: not the last one.
-    shared = [cache for cache in facts.caches if cache.level > (2 if cache.line_bytes is None else 1)]
-    return max(shared, key=lambda cache: cache.level, default=None)
 
 
 def _filled(name: str, cache: CpuCache | None) -> tuple[tuple[int, int, int], list[str]]:
@@ -81,7 +75,8 @@ def _filled(name: str, cache: CpuCache | None) -> tuple[tuple[int, int, int], li
 def _accepted(name: str, size: int, ways: int, line: int) -> tuple[int, int, int]:
     """Return the nearest size, ways and line whose number of sets is a power of two."""
     line = max(_SHORTEST_LINE, 2 ** round(math.log2(line)))
-    if size % (ways * line) == 0 and _is_power_of_two(size // (ways * line)):
+    sets, rest = divmod(size, ways * line)
+    if not rest and sets.bit_count() == 1:
         return size, ways, line
     lines = size / line
     choices = []
@@ -94,10 +89,6 @@ def _accepted(name: str, size: int, ways: int, line: int) -> tuple[int, int, int
                 choices.append((off, sets * near * line, near))
     _, size, ways = min(choices)
     return size, ways, line
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number > 0 and number & (number - 1) == 0
 
 
 def _words(cache: tuple[int, int, int]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from crossperf.platforms.facts import CpuCache, Gpu
+from crossperf.platforms.facts import CpuCache
 from crossperf.platforms.registry import Platform
 
 _SHORT_KINDS = {"data": "d", "instruction": "i", "unified": ""}
@@ -59,7 +59,10 @@ def flat(platform: Platform) -> dict[str, Any]:
         if name == "caches":
             flattened |= _flat_caches(platform.facts.caches)
         elif name == "gpus":
-            flattened |= _flat_gpus(platform.facts.gpus)
+            first = asdict(platform.facts.gpus[0])
+            flattened |= {"gpus": len(value)} | {
+                f"gpu_{fact}": of_gpu for fact, of_gpu in first.items() if of_gpu is not None
+            }
         else:
             flattened[name] = value
     return flattened
@@ -73,11 +76,6 @@ def _flat_caches(caches: Sequence[CpuCache]) -> dict[str, Any]:
         facts["instances"] = cache.instances
         flattened |= {f"{label}_{name}": value for name, value in facts.items() if value is not None}
     return flattened
-
-
-def _flat_gpus(gpus: Sequence[Gpu]) -> dict[str, Any]:
-    first = {f"gpu_{name}": value for name, value in asdict(gpus[0]).items() if value is not None}
-    return {"gpus": len(gpus)} | first
 
 
 def _ratio(a: Any, b: Any) -> float | None:

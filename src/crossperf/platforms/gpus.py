@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import subprocess
 from collections.abc import Sequence
 from typing import Any
@@ -22,14 +21,12 @@ def gpus_of(tree: Tree, ask_programs: bool) -> tuple[Gpu, ...]:
     With `ask_programs`, ``nvidia-smi`` and ``rocm-smi`` are run where they are; the files of the drivers hold less.
     """
     nvidia = _ask_nvidia() if ask_programs else []
-    amd = _ask_amd() if ask_programs else []
-    return (*(nvidia or _nvidia_driver(tree)), *(amd or _amd_driver(tree)))
+    amd = _output(["rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json"]) if ask_programs else None
+    return (*(nvidia or _nvidia_driver(tree)), *(amd_gpus(amd or "") or _amd_driver(tree)))
 
 
 def _output(command: Sequence[str]) -> str | None:
     """Return what a program prints, or ``None`` where it is absent, fails or takes too long."""
-    if shutil.which(command[0]) is None:
-        return None
     try:
         done = subprocess.run(list(command), capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
@@ -74,11 +71,6 @@ def _nvidia_driver(tree: Tree) -> list[Gpu]:
     files = sorted(tree.root.glob("proc/driver/nvidia/gpus/*/information"))
     models = [tree.match(r"^Model:\s*(.+)$", str(file)) for file in files]
     return [Gpu("NVIDIA", model.strip()) for model in models if model]
-
-
-def _ask_amd() -> list[Gpu]:
-    text = _output(["rocm-smi", "--showproductname", "--showmeminfo", "vram", "--json"])
-    return amd_gpus(text) if text else []
 
 
 def amd_gpus(text: str) -> list[Gpu]:

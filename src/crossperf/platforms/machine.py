@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from crossperf.platforms.cpu_caches import caches
 from crossperf.platforms.facts import MachineFacts
 from crossperf.platforms.gpus import gpus_of
-from crossperf.platforms.processor import clock, cpu_quota, processor, topology
+from crossperf.platforms.processor import caches, clock, cpu_quota, processor, topology
 from crossperf.platforms.tree import Tree, cpu_list
 
 
@@ -42,18 +40,18 @@ def _memory(tree: Tree) -> dict[str, Any]:
     node = "sys/devices/system/node"
     # The memory of some GPUs is a node of its own, without processors.
     nodes = cpu_list(tree.text(f"{node}/has_cpu") or tree.text(f"{node}/online"))
-    limit = tree.number("sys/fs/cgroup/memory.max")
     total_kb = _meminfo(tree, "MemTotal")
     return {
         "memory_bytes": None if total_kb is None else total_kb * 1024,
-        "memory_limit_bytes": limit,
+        "memory_limit_bytes": tree.number("sys/fs/cgroup/memory.max"),
         "numa_nodes": len(nodes) or None,
     }
 
 
 def _pages(tree: Tree) -> dict[str, Any]:
     huge_kb = _meminfo(tree, "Hugepagesize")
-    page_bytes = os.sysconf("SC_PAGESIZE") if tree.here else _page_bytes(tree)
+    page_kb = None if tree.here else tree.match(r"^KernelPageSize:\s*(\d+) kB", "proc/self/smaps")
+    page_bytes = os.sysconf("SC_PAGESIZE") if tree.here else int(page_kb) * 1024 if page_kb else None
     return {
         "page_bytes": page_bytes,
         "page_levels": _page_levels(tree, page_bytes),
@@ -61,11 +59,6 @@ def _pages(tree: Tree) -> dict[str, Any]:
         "huge_pages_reserved": _meminfo(tree, "HugePages_Total"),
         "transparent_huge_pages": tree.match(r"\[(\w+)\]", "sys/kernel/mm/transparent_hugepage/enabled"),
     }
-
-
-def _page_bytes(tree: Tree) -> int | None:
-    kilobytes = tree.match(r"^KernelPageSize:\s*(\d+) kB", "proc/self/smaps")
-    return int(kilobytes) * 1024 if kilobytes else None
 
 
 def _page_levels(tree: Tree, page_bytes: int | None) -> int | None:
@@ -78,17 +71,11 @@ def _page_levels(tree: Tree, page_bytes: int | None) -> int | None:
     if tree.cpu("cpu implementer") and page_bytes:
         # ARM: the stack lies at the top of what a process can address, and each level translates as many
         # bits as a page holds entries of 8 bytes.
-        bits = max((int(end, 16).bit_length() for end in _map_ends(tree)), default=0)
+        maps = re.findall(r"^[0-9a-f]+-([0-9a-f]+) (?!.*\[vsyscall\])", tree.text("proc/self/maps") or "", re.MULTILINE)
+        bits = max((int(end, 16).bit_length() for end in maps), default=0)
         page_bits = page_bytes.bit_length() - 1
         return -(-(bits - page_bits) // (page_bits - 3)) if bits > page_bits else None
     return None
-
-
-def _map_ends(tree: Tree) -> Iterator[str]:
-    for line in (tree.text("proc/self/maps") or "").splitlines():
-        match = re.match(r"[0-9a-f]+-([0-9a-f]+) ", line)
-        if match and "[vsyscall]" not in line:
-            yield match[1]
 
 
 def _meminfo(tree: Tree, name: str) -> int | None:

@@ -1,34 +1,20 @@
-"""A machine's processor: its maker and model, its cores, its clock."""
+"""A machine's processor: its maker and model, its cores, its clock, its caches."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import tomllib
+from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
+from crossperf.platforms.facts import CpuCache
 from crossperf.platforms.tree import Tree, cpu_list
 
-#: The makers and the parts of ARM processors by the codes of /proc/cpuinfo, from ARM's registry of
-#: implementers and the makers' manuals. Makers other than ARM itself implement the same architecture.
-_ARM_MAKERS = {
-    0x41: "ARM", 0x42: "Broadcom", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0x4E: "NVIDIA", 0x50: "APM",
-    0x51: "Qualcomm", 0x53: "Samsung", 0x61: "Apple", 0x6D: "Microsoft", 0x70: "Phytium", 0xC0: "Ampere",
-}  # fmt: skip
-_ARM_PARTS = {
-    (0x41, 0xD03): "Cortex-A53", (0x41, 0xD04): "Cortex-A35", (0x41, 0xD05): "Cortex-A55",
-    (0x41, 0xD07): "Cortex-A57", (0x41, 0xD08): "Cortex-A72", (0x41, 0xD09): "Cortex-A73",
-    (0x41, 0xD0A): "Cortex-A75", (0x41, 0xD0B): "Cortex-A76", (0x41, 0xD0C): "Neoverse-N1",
-    (0x41, 0xD40): "Neoverse-V1", (0x41, 0xD41): "Cortex-A78", (0x41, 0xD44): "Cortex-X1",
-    (0x41, 0xD46): "Cortex-A510", (0x41, 0xD47): "Cortex-A710", (0x41, 0xD48): "Cortex-X2",
-    (0x41, 0xD49): "Neoverse-N2", (0x41, 0xD4A): "Neoverse-E1", (0x41, 0xD4D): "Cortex-A715",
-    (0x41, 0xD4E): "Cortex-X3", (0x41, 0xD4F): "Neoverse-V2", (0x41, 0xD80): "Cortex-A520",
-    (0x41, 0xD81): "Cortex-A720", (0x41, 0xD82): "Cortex-X4", (0x41, 0xD84): "Neoverse-V3",
-    (0x41, 0xD8E): "Neoverse-N3", (0x42, 0x516): "ThunderX2", (0x43, 0x0A1): "ThunderX", (0x43, 0x0AF): "ThunderX2",
-    (0x46, 0x001): "A64FX", (0x48, 0xD01): "Kunpeng-920", (0x4E, 0x004): "Carmel", (0x50, 0x000): "X-Gene",
-    (0x61, 0x022): "M1", (0x61, 0x023): "M1", (0xC0, 0xAC3): "AmpereOne", (0xC0, 0xAC4): "AmpereOne",
-}  # fmt: skip
 _X86_VENDORS = {"GenuineIntel": "Intel", "AuthenticAMD": "AMD", "HygonGenuine": "Hygon"}
+_CACHE_KINDS = ("data", "instruction", "unified")
 
 
 def processor(tree: Tree) -> dict[str, Any]:
@@ -40,30 +26,29 @@ def processor(tree: Tree) -> dict[str, Any]:
         model = re.split(r"[\s,(]", power)[0]
         return {"cpu_vendor": "IBM", "cpu_model": model, "architecture": _architecture(tree) or "ppc64le"}
     vendor = tree.cpu("vendor_id")
-    architecture = "x86_64" if "lm" in tree.flags else None
     model_name = tree.cpu("model name", "uarch", "isa")
     return {
         "cpu_vendor": _X86_VENDORS.get(vendor or "", vendor),
         "cpu_model": " ".join(model_name.split()) if model_name else None,
-        "architecture": _architecture(tree) or architecture,
+        "architecture": _architecture(tree) or ("x86_64" if "lm" in tree.flags else None),
     }
 
 
 def _arm_processor(tree: Tree) -> dict[str, Any]:
     """Return what an ARM processor is called; it has codes in place of a name, and may hold several kinds of core."""
+    known = tomllib.loads((files("crossperf.platforms") / "arm.toml").read_text("utf-8"))
+    makers, parts = known["makers"], known["parts"]
     models: dict[str, None] = {}
     maker = None
     for block in tree.cpuinfo:
         with contextlib.suppress(KeyError, ValueError):
             code, part = int(block["cpu implementer"], 16), int(block["cpu part"], 16)
-            maker = maker or _ARM_MAKERS.get(code, f"implementer {code:#x}")
-            models[_ARM_PARTS.get((code, part), f"{_ARM_MAKERS.get(code, hex(code))} part {part:#x}")] = None
-    return {
-        "cpu_vendor": "ARM",
-        "cpu_implementer": maker,
-        "cpu_model": " + ".join(models) or None,
-        "architecture": "aarch64",
-    }
+            key = f"0x{code:02X}"
+            maker = maker or makers.get(key, f"implementer {code:#x}")
+            unknown = f"{makers.get(key, hex(code))} part {part:#x}"
+            models[parts.get(key, {}).get(f"0x{part:03X}", unknown)] = None
+    model = " + ".join(models) or None
+    return {"cpu_vendor": "ARM", "cpu_implementer": maker, "cpu_model": model, "architecture": "aarch64"}
 
 
 def _architecture(tree: Tree) -> str | None:
@@ -140,3 +125,55 @@ def clock(tree: Tree) -> dict[str, Any]:
         "base_ghz_from": source,
         "max_ghz": None if max_khz is None else round(max_khz / 1e6, 3),
     }
+
+
+def caches(tree: Tree) -> tuple[CpuCache, ...]:
+    """Return the caches that the first hardware thread sees in /sys, with how many there are of each."""
+    first = [_cache(tree, path) for cpu in tree.online[:1] for path in _cache_folders(tree, cpu)]
+    counted = [replace(cache, instances=_instances(tree, cache)) for cache in first if cache]
+    size = _size(tree.cpu("cache size"))
+    if not counted and size is not None:
+        # The one cache of x86's /proc/cpuinfo is the last level on Intel, the second on AMD.
+        counted = [CpuCache(2 if tree.cpu("vendor_id") == "AuthenticAMD" else 3, "unified", size)]
+    return tuple(sorted(counted, key=lambda cache: (cache.level, cache.kind)))
+
+
+def _cache_folders(tree: Tree, cpu: int) -> list[str]:
+    return tree.numbered(f"sys/devices/system/cpu/cpu{cpu}/cache", "index")
+
+
+def _cache_kind(tree: Tree, path: str) -> tuple[int | None, str]:
+    return tree.number(f"{path}/level"), (tree.text(f"{path}/type") or "").lower()
+
+
+def _cache(tree: Tree, path: str) -> CpuCache | None:
+    level, kind = _cache_kind(tree, path)
+    if not level or kind not in _CACHE_KINDS:
+        return None
+    ways, line, sets = (
+        tree.number(f"{path}/{name}") or None
+        for name in ("ways_of_associativity", "coherency_line_size", "number_of_sets")
+    )
+    size = _size(tree.text(f"{path}/size"))
+    if size is None and ways and line and sets:
+        size = ways * line * sets
+    # Some virtual machines report ways as 0, or more of them than the cache has room for.
+    if size and line and ways and ways * line > size:
+        ways = None
+    if ways is None and size and line and sets:
+        ways = size // (line * sets) or None
+    shared = cpu_list(tree.text(f"{path}/shared_cpu_list"))
+    return CpuCache(level, kind, size, ways, line, shared_by=len(shared) or None)
+
+
+def _instances(tree: Tree, cache: CpuCache) -> int:
+    folders = [path for cpu in tree.online for path in _cache_folders(tree, cpu)]
+    same = [path for path in folders if _cache_kind(tree, path) == (cache.level, cache.kind)]
+    return len({tree.text(f"{path}/shared_cpu_list") for path in same} - {None}) or 1
+
+
+def _size(text: str | None) -> int | None:
+    match = re.match(r"(\d+)\s*([KMG]?)", text or "", re.IGNORECASE)
+    if not match or not int(match[1]):
+        return None
+    return int(match[1]) * {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[match[2].upper()]

@@ -86,11 +86,8 @@ def _document(path: Path) -> dict[str, Any] | None:
     if not isinstance(document, dict) or "format" not in document:
         raise PlatformError(f"{path}: is not a file of platforms: it names no format. {_CURE}", path=str(path))
     if document["format"] != _FORMAT:
-        raise PlatformError(
-            f"{path}: found format {document['format']!r}, this version of crossperf reads format {_FORMAT}. "
-            "Update crossperf, or choose another file.",
-            path=str(path),
-        )
+        problem = f"found format {document['format']!r}, this version of crossperf reads format {_FORMAT}"
+        raise PlatformError(f"{path}: {problem}. Update crossperf, or choose another file.", path=str(path))
     return document
 
 
@@ -109,36 +106,28 @@ def add(path: str | Path, platform: Platform, overwrite: bool = False) -> list[P
     path = Path(path)
     if not platform.name.strip():
         raise PlatformError("a platform needs a name, such as: crossperf platforms add my-cluster")
-    platforms = read(path)
-    names = [known.name for known in platforms]
-    if platform.name not in names:
-        platforms.append(platform)
-    elif overwrite:
-        platforms[names.index(platform.name)] = platform
-    else:
-        raise PlatformError(
-            f"{path}: holds a platform {platform.name!r} already. Choose another name, or replace it with --overwrite.",
-            path=str(path),
-            name=platform.name,
-        )
+    platforms = {known.name: known for known in read(path)}
+    if platform.name in platforms and not overwrite:
+        problem = f"holds a platform {platform.name!r} already. Choose another name, or replace it with --overwrite."
+        raise PlatformError(f"{path}: {problem}", path=str(path), name=platform.name)
+    platforms[platform.name] = platform
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PlatformError(
-            f"{path.parent}: cannot be made ({error.strerror}). Choose another place.", path=str(path)
-        ) from error
-    write_json(path, {"format": _FORMAT, "platforms": [known.to_json() for known in platforms]})
-    return platforms
+        problem = f"cannot be made ({error.strerror}). Choose another place."
+        raise PlatformError(f"{path.parent}: {problem}", path=str(path)) from error
+    write_json(path, {"format": _FORMAT, "platforms": [known.to_json() for known in platforms.values()]})
+    return list(platforms.values())
 
 
 def find(platforms: Sequence[Platform], name: str) -> Platform:
     """Return the platform of a name, or raise with the nearest one that is known."""
-    for platform in platforms:
-        if platform.name == name:
-            return platform
-    names = [platform.name for platform in platforms]
-    known = f"Known are: {some_of(names)}." if names else "None is known yet; add one: crossperf platforms add NAME."
-    raise PlatformError(f"no platform {name!r} is known{did_you_mean(name, names)}. {known}", name=name)
+    by_name = {platform.name: platform for platform in platforms}
+    if name in by_name:
+        return by_name[name]
+    advice = "None is known yet; add one: crossperf platforms add NAME."
+    known = f"Known are: {some_of(by_name)}." if by_name else advice
+    raise PlatformError(f"no platform {name!r} is known{did_you_mean(name, by_name)}. {known}", name=name)
 
 
 def matching(platforms: Sequence[Platform], facts: MachineFacts, platform_class: str | None = None) -> Platform | None:
@@ -149,10 +138,8 @@ def matching(platforms: Sequence[Platform], facts: MachineFacts, platform_class:
     platform_class
         Look among platforms of this class alone: a machine can be known as a CPU and as a GPU.
     """
-    for platform in platforms:
-        if platform_class in (None, platform.platform_class) and _same(platform.facts, facts):
-            return platform
-    return None
+    of_class = (platform for platform in platforms if platform_class in (None, platform.platform_class))
+    return next((platform for platform in of_class if _same(platform.facts, facts)), None)
 
 
 def _same(a: MachineFacts, b: MachineFacts) -> bool:
@@ -204,9 +191,8 @@ def set_fact(platform: Platform, text: str) -> Platform:
     try:
         return replace(platform, facts=MachineFacts.from_json(facts))
     except TypeError as error:
-        raise PlatformError(
-            f"the fact {name!r} is {value.strip()!r}, expected a value of another kind: {error}"
-        ) from error
+        problem = f"the fact {name!r} is {value.strip()!r}, expected a value of another kind: {error}"
+        raise PlatformError(problem) from error
 
 
 def _value(name: str, text: str) -> Any:

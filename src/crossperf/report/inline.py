@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_REFERRED_TO = re.compile(r"""(?:href=["']|url\()#([^"')]+)""")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
 
@@ -36,8 +37,10 @@ def inline(svg: str, prefix: str, inks: Mapping[str, str], keep: tuple[str, ...]
     root = ET.fromstring(svg)  # noqa: S314
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
-    _drop(root, {f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"})
-    referred_to = _referred_to(root)
+    for parent in list(root.iter()):  # the drawing's date and maker, and rules that would reach the whole page
+        for child in [*parent.findall(f"{{{_SVG}}}metadata"), *parent.findall(f"{{{_SVG}}}style")]:
+            parent.remove(child)
+    referred_to = set(_REFERRED_TO.findall(svg))
     for element in root.iter():
         for name, value in list(element.attrib.items()):
             if name == "id" and value not in referred_to and not value.startswith(keep):
@@ -45,24 +48,6 @@ def inline(svg: str, prefix: str, inks: Mapping[str, str], keep: tuple[str, ...]
             else:
                 element.set(name, _rewritten(name, value, prefix, inks))
     return ET.tostring(root, encoding="unicode")
-
-
-def _drop(root: ET.Element, tags: Collection[str]) -> None:
-    """Remove what is not the drawing: its date and maker, and rules that would reach the whole page."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag in tags:
-                parent.remove(child)
-
-
-def _referred_to(root: ET.Element) -> set[str]:
-    names: set[str] = set()
-    for element in root.iter():
-        for name, value in element.attrib.items():
-            if name.endswith("href") and value.startswith("#"):
-                names.add(value[1:])
-            names.update(_REFERENCE.findall(value))
-    return names
 
 
 def _rewritten(name: str, value: str, prefix: str, inks: Mapping[str, str]) -> str:

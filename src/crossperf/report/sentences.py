@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 
-from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.heldout import LEVEL
+from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import ablation
 from crossperf.evaluation.scores import Scores
 from crossperf.evaluation.trained import NEW
 from crossperf.model import MODELS
 from crossperf.records import LOOKS
-from crossperf.report.figures.words import count
+from crossperf.report.figures.words import count, how_often
 
 #: What each split holds out, as the reader of a sentence needs it.
 HELD_OUT = {
@@ -64,11 +64,7 @@ def times_in_ten(share: float) -> str:
 
 
 def _distinct(first: float, second: float) -> tuple[str, str]:
-    """Return two shares in words that differ where the shares do.
-
-    >>> _distinct(0.76, 0.84), _distinct(0.9, 0.7)
-    (('76 times in 100', '84 times in 100'), ('9 times in 10', '7 times in 10'))
-    """
+    """Return two shares in words that differ where the shares do."""
     words = times_in_ten(first), times_in_ten(second)
     return words if first == second or words[0] != words[1] else (_times_in(100, first), _times_in(100, second))
 
@@ -110,6 +106,23 @@ def of_constant(constant: ConstantAnswer) -> str:
     if constant.order_share is not None:
         always += f"; always answering {' < '.join(constant.order)}: {constant.order_share:.0%}"
     return always
+
+
+def of_table(result: Evaluation) -> str:
+    """Return what is in the table, in two sentences."""
+    info = result.table.info
+    whole = info or result.table
+    counts = (
+        f"{whole.runs:,} runs of {whole.workloads:,} workloads ({count(whole.apps, 'application')}) on "
+        f"{len(whole.platforms)} platforms"
+    )
+    if not info:
+        return f"{counts}."
+    spread = "" if info.noise.median is None else f"; repeats vary by {info.noise.median:.1%} in the median"
+    return (
+        f"{counts}, with {info.counters} counters. {info.complete_workloads:,} workloads ran on every platform. "
+        f"A cell, one workload on one platform, was measured {how_often(info.repeats)}{spread}."
+    )
 
 
 def left_out(result: Evaluation) -> list[str]:

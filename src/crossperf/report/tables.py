@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossperf.arrays import Floats
 from crossperf.display import ColumnView, RowView, TableView, number, numbers, share, words
 
 if TYPE_CHECKING:
@@ -40,7 +39,10 @@ def applications(held_out: HeldOut) -> TableView:
     from crossperf.evaluation import metrics
 
     names, app_n, first = held_out.apps, held_out.app_n, next(iter(held_out.predictions))
-    factor_by_model = {name: _factor_by_app(held_out, name) for name in held_out.predictions}
+    factor_by_model = {}
+    for name in held_out.predictions:
+        sum_a, count_a = (whole_ap.sum(axis=1) for whole_ap in held_out.error_by_app(name))
+        factor_by_model[name] = np.exp(sum_a / np.maximum(count_a, 1))
     cells_a = np.bincount(app_n, minlength=len(names))
     _, first_n = np.unique(held_out.workload_n, return_index=True)
     workloads_a = np.bincount(app_n[first_n], minlength=len(names))
@@ -48,17 +50,11 @@ def applications(held_out: HeldOut) -> TableView:
     right_a = np.bincount(app_n, slowdown_n == 1.0, len(names)) / np.maximum(cells_a, 1)
     lost_a = np.bincount(app_n, slowdown_n - 1.0, len(names)) / np.maximum(cells_a, 1)
     order_a = sorted(np.flatnonzero(cells_a), key=lambda a: (-factor_by_model[first][a], names[a]))
-    rows: list[RowView] = [
-        (
-            names[a],
-            *(number(factor_a[a], 2) for factor_a in factor_by_model.values()),
-            share(right_a[a]),
-            share(lost_a[a], digits=1),
-            number(workloads_a[a], 0),
-            number(cells_a[a], 0),
-        )
-        for a in order_a[:MOST_APPS]
-    ]
+    rows: list[RowView] = []
+    for a in order_a[:MOST_APPS]:
+        factors = [number(factor_a[a], 2) for factor_a in factor_by_model.values()]
+        counts = number(workloads_a[a], 0), number(cells_a[a], 0)
+        rows.append((names[a], *factors, share(right_a[a]), share(lost_a[a], digits=1), *counts))
     part = f"the {MOST_APPS} of " if len(order_a) > MOST_APPS else ""
     return TableView(
         f"Error by application: {part}{len(order_a):,} application{'s' * (len(order_a) != 1)}, the largest error of "
@@ -75,33 +71,13 @@ def applications(held_out: HeldOut) -> TableView:
     )
 
 
-def _factor_by_app(held_out: HeldOut, model: str) -> Floats:
-    """Return the typical factor of each application, over the platforms other than the source."""
-    from crossperf.evaluation import metrics
-
-    predicted_np = held_out.predictions[model].predicted_np
-    pair_np = metrics.to_source(held_out.log_relative_time_np, predicted_np, held_out.source_n)
-    error_np = np.abs(np.subtract(*pair_np))
-    count_a, sum_a = (
-        np.bincount(held_out.app_n, values_n, len(held_out.apps))
-        for values_n in ((~np.isnan(error_np)).sum(axis=1), np.nansum(error_np, axis=1))
-    )
-    return np.asarray(np.exp(sum_a / np.maximum(count_a, 1)))
-
-
 def platforms(info: TableInfo) -> TableView:
     """Return each platform of a runs table with what was measured there."""
-    rows = [
-        (
-            platform.name,
-            platform.platform_class or "–",
-            number(platform.runs, 0),
-            number(platform.workloads, 0),
-            share(platform.workloads / max(info.workloads, 1)),
-            share(platform.noise, digits=1),
-        )
-        for platform in info.platforms
-    ]
+    rows: list[RowView] = []
+    for own in info.platforms:
+        counts = number(own.runs, 0), number(own.workloads, 0)
+        shares = share(own.workloads / max(info.workloads, 1)), share(own.noise, digits=1)
+        rows.append((own.name, own.platform_class or "–", *counts, *shares))
     return TableView(
         "What was measured on each platform",
         (
@@ -122,12 +98,6 @@ def missing(info: TableInfo, most: int = MOST_COUNTERS) -> TableView:
         for counter, shares in islice(gaps.items(), most)
     ]
     shown = f", the first {most}" if len(gaps) > most else ""
-    return TableView(
-        f"Counters with gaps, {len(gaps):,} of {info.counters:,}{shown}",
-        (
-            *words("counter"),
-            ColumnView("platforms", "that lack it in some runs or all"),
-            *words("share of runs without it"),
-        ),
-        tuple(rows),
-    )
+    platforms = ColumnView("platforms", "that lack it in some runs or all")
+    columns = (*words("counter"), platforms, *words("share of runs without it"))
+    return TableView(f"Counters with gaps, {len(gaps):,} of {info.counters:,}{shown}", columns, tuple(rows))

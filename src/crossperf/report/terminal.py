@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from crossperf.display import CellView, TableView
-from crossperf.report import answers, tables
+from crossperf.display import CellView, RowView, TableView, number, numbers, words
+from crossperf.records import FAMILIAR, UNKNOWN, UNUSUAL
+from crossperf.report import tables
 
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Adaptation, Suggestion
@@ -19,12 +21,19 @@ if TYPE_CHECKING:
     from crossperf.model.trained import TrainedModel
     from crossperf.prediction.answer import Answer
     from crossperf.prediction.explain import Explanation
+    from crossperf.prediction.shapley import Attribution
+    from crossperf.records import Prediction
     from crossperf.runs.summary import TableInfo
 
-#: Up to this many predictions with intervals are shown in full.
-_IN_FULL = 5
-#: A prediction of many runs shows these first ones; all are in the JSON file.
-_SHOWN = 20
+_IN_FULL = 5  # up to this many predictions with intervals are shown in full
+_SHOWN = 20  # a prediction of many runs shows these first ones; all are in the JSON file
+_STRONGEST = 8  # an explanation shows the features that pushed most, and the rest together
+#: What to do with a run, by how familiar it looks.
+_ADVICE = {
+    FAMILIAR: "",
+    UNUSUAL: ": believe the interval, not the number",
+    UNKNOWN: ": the model has seen nothing like it, so measure it where it matters",
+}
 
 
 def console() -> Console:
@@ -48,94 +57,168 @@ def _rich_cell(cell: CellView) -> str:
     return f"[bold]{text}[/bold]" if cell.best or cell.bold else text
 
 
+def _show(*parts: TableView | str) -> None:
+    out = console()
+    for part in parts:
+        out.print(escape(part) if isinstance(part, str) else rich_table(part))
+
+
 def evaluation(result: Evaluation) -> None:
     """Print the scores of the models, best marked, what they are compared with below, and what they mean."""
     from crossperf.report.sentences import sentences
 
-    out = console()
-    out.print(escape(result.about))
-    out.print(rich_table(tables.scores(result)))
-    for sentence in sentences(result):
-        out.print(escape(sentence))
+    _show(result.about, tables.scores(result), *sentences(result))
 
 
 def training(model: TrainedModel) -> None:
     """Print what was trained, on what, and what the fit tells of itself."""
-    out, cells = console(), model.cells
-    out.print(
+    cells, summary = model.cells, model.summary
+    _show(
         f"trained {model.name} on {len(cells):,} cells: {len(cells.workloads):,} workloads of {len(cells.apps):,} "
         f"apps, {len(cells.platforms)} platforms, {len(model.counters)} counters"
     )
-    summary = model.summary
     if "active_units" in summary:
-        out.print(
-            f"latent space: {summary['active_units']} of {summary['latent_dim']} units active"
-            + (" (collapsed: the regressor sees nothing)" if summary["collapsed"] else "")
-        )
+        collapsed = " (collapsed: the regressor sees nothing)" if summary["collapsed"] else ""
+        _show(f"latent space: {summary['active_units']} of {summary['latent_dim']} units active{collapsed}")
 
 
 def predictions(answer: Answer) -> None:
     """Print relative times: a few runs with intervals as a table each, platforms below one another; many in a table."""
-    out = console()
     if answer.predictions[0].low and len(answer.predictions) <= _IN_FULL:
         for prediction in answer.predictions:
-            out.print(rich_table(answers.single(prediction)))
-            out.print(escape(answers.familiarity(prediction)))
+            _show(_single(prediction), _familiarity(prediction))
         return
-    out.print(rich_table(answers.many(answer.predictions[:_SHOWN])))
+    _show(_many(answer.predictions[:_SHOWN]))
     if len(answer.predictions) > _SHOWN:
-        out.print(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
+        _show(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
+
+
+def _many(predictions: Sequence[Prediction]) -> TableView:
+    """Return predictions, a row each, the fastest platform marked."""
+    first, rows = predictions[0], list[RowView]()
+    for own in predictions:
+        times = [_relative(own, name) for name in first.relative_time]
+        rows.append((own.app, own.input, own.source, *times, *([own.familiarity.word] if own.familiarity else [])))
+    columns = (*words("app", "input", "run on"), *numbers(*first.relative_time))
+    return TableView(_title(first), (*columns, *(words("looks") if first.familiarity else ())), tuple(rows))
+
+
+def _relative(prediction: Prediction, platform: str) -> CellView:
+    value = prediction.relative_time[platform]
+    seconds = f" ({prediction.seconds[platform]:,.3g} s)" if platform in prediction.seconds else ""
+    return CellView(f"{value:,.2f}x{seconds}", value, best=platform == prediction.fastest)
+
+
+def _title(prediction: Prediction) -> str:
+    names = {"source": "the run's own platform", "fastest": "the fastest predicted"}
+    return f"time relative to {names.get(prediction.relative_to, prediction.relative_to)} (2.0x is twice as slow)"
+
+
+def _single(prediction: Prediction) -> TableView:
+    """Return a prediction with its intervals, a row for each platform, the fastest first."""
+    rows = []
+    for name in sorted(prediction.relative_time, key=prediction.relative_time.__getitem__):
+        low, high = prediction.low[name], prediction.high[name]
+        texts = (
+            name,
+            f"{prediction.relative_time[name]:,.2f}x",
+            f"{low:,.2f}x to {high:,.2f}x" if low < high else "",
+            f"{prediction.seconds[name]:,.3g}" if name in prediction.seconds else "-",
+            f"{prediction.chance_fastest[name]:.0%}",
+        )
+        rows.append(tuple(CellView(text, bold=name == prediction.fastest) for text in texts))
+    columns = numbers("relative time", f"interval, {prediction.level:.0%}", "seconds", "fastest?")
+    run = f"{prediction.app} {prediction.input}, run on {prediction.source}"
+    return TableView(f"{run}: {_title(prediction)}", (*words("platform"), *columns), tuple(rows))
+
+
+def _familiarity(prediction: Prediction) -> str:
+    looks = prediction.familiarity
+    if looks is None:
+        return ""
+    because = f" ({', '.join(looks.because)})" if looks.because else ""
+    return f"this run looks {looks.word} to the model{because}{_ADVICE[looks.word]}"
 
 
 def explanation(result: Explanation) -> None:
     """Print the features that pushed a prediction most, as factors, and the nearest known workloads."""
-    out = console()
-    run = f"{result.app} {result.input}, run on {result.source}"
-    if result.attribution:
-        out.print(rich_table(answers.contributions(result.attribution, result)))
-        out.print(
-            f"{escape(run)}: {math.exp(result.attribution.prediction):,.2f}x is predicted on "
-            f"{escape(result.platform)}, and {math.exp(result.attribution.base):,.2f}x on average for "
-            f"{result.attribution.background:,} known runs; the effects lead from there to here"
+    run, attribution = f"{result.app} {result.input}, run on {result.source}", result.attribution
+    if attribution:
+        _show(
+            _contributions(attribution, result),
+            f"{run}: {math.exp(attribution.prediction):,.2f}x is predicted on {result.platform}, and "
+            f"{math.exp(attribution.base):,.2f}x on average for {attribution.background:,} known runs; the effects "
+            "lead from there to here",
         )
     if result.neighbours:
-        out.print(rich_table(answers.nearest(result.neighbours, run)))
+        _show(_nearest(result, run))
+
+
+def _contributions(attribution: Attribution, explanation: Explanation) -> TableView:
+    parts = [part for part in attribution.contributions if part.contribution != 0.0]
+    rows = []
+    for part in parts[:_STRONGEST]:
+        values = ("not measured" if value is None else f"{value:,.4g}" for value in (part.value, part.median))
+        rows.append((part.feature, _effect(part.contribution), f"{part.standard_error:.1%}", *values))
+    if rest := parts[_STRONGEST:]:
+        rows.append((f"{len(rest)} others together", _effect(sum(part.contribution for part in rest)), "", "", ""))
+    run = f"{explanation.app} {explanation.input} on {explanation.platform}"
+    return TableView(
+        f"contributions to the time of {run}, relative to {explanation.source}",
+        (*words("counter"), *numbers("effect", "standard error", "this run", "median of known runs")),
+        tuple(rows),
+    )
+
+
+def _effect(contribution: float) -> str:
+    return f"x{math.exp(abs(contribution)):,.2f} {'slower' if contribution > 0 else 'faster'}"
+
+
+def _nearest(explanation: Explanation, run: str) -> TableView:
+    platforms = list(explanation.neighbours[0].relative_time)
+    rows: list[RowView] = []
+    for near in explanation.neighbours:
+        times = [number(near.relative_time[name], 2, unit="x") for name in platforms]
+        rows.append((near.app, near.input, f"{near.distance:.3g}", near.relative_to, *times))
+    columns = (*words("app", "input"), *numbers("distance"), *words("relative to"), *numbers(*platforms))
+    return TableView(f"known workloads nearest to {run}, and their true relative times", columns, tuple(rows))
 
 
 def transfer(result: Transfer) -> None:
     """Print how far off a new platform is by how many workloads were measured there, and what that means."""
-    out = console()
-    out.print(escape(result.about))
-    out.print(rich_table(result.view()))
-    out.print(
+    _show(
+        result.about,
+        result.view(),
         "adapted: a head on workloads drawn at random; suggested: on those that 'adapt --suggest' names; scratch: the "
-        "model retrained on those drawn; full: retrained on all. RPV: over all platforms but the source"
+        "model retrained on those drawn; full: retrained on all. RPV: over all platforms but the source",
     )
     if result.noise is not None:
-        out.print(f"noise: half of the repeats is off from the other half by {result.noise:.3f}")
+        _show(f"noise: half of the repeats is off from the other half by {result.noise:.3f}")
 
 
 def adaptation(result: Adaptation) -> None:
     """Print what a platform was learned from and how well."""
-    console().print(
-        f"added {escape(result.platform)} ({escape(result.platform_class)}) to {len(result.model.platforms) - 1} "
-        f"platforms from {len(result.workloads):,} workloads; each of them, predicted from the others and its true "
-        f"times on the known platforms, is off by a factor of {result.left_out_factor:.2f} typically"
+    _show(
+        f"added {result.platform} ({result.platform_class}) to {len(result.model.platforms) - 1} platforms from "
+        f"{len(result.workloads):,} workloads; each of them, predicted from the others and its true times on the "
+        f"known platforms, is off by a factor of {result.left_out_factor:.2f} typically"
     )
 
 
 def suggestions(chosen: list[Suggestion]) -> None:
     """Print which workloads to measure next, the best first."""
-    out = console()
-    out.print(rich_table(answers.suggestions(chosen)))
-    out.print("takes away: the share of what is still unknown, as variance over all known workloads")
+    rows = [(str(place), own.app, own.input, f"{own.gain:.0%}", own.why) for place, own in enumerate(chosen, start=1)]
+    columns = (*numbers(""), *words("app", "input"), *numbers("takes away"), *words("why"))
+    _show(
+        TableView("measure these next on the new platform", columns, tuple(rows)),
+        "takes away: the share of what is still unknown, as variance over all known workloads",
+    )
 
 
 def info(facts: TableInfo) -> None:
     """Print what a runs table holds."""
-    out = console()
-    out.print(
-        f"{escape(facts.path)}: {facts.runs:,} runs ({sum(facts.failed.values()):,} failed), {facts.apps:,} apps, "
+    _show(
+        f"{facts.path}: {facts.runs:,} runs ({sum(facts.failed.values()):,} failed), {facts.apps:,} apps, "
         f"{facts.workloads:,} workloads ({facts.complete_workloads:,} on every platform), {len(facts.platforms)} "
         f"platforms, {facts.counters} counters; fingerprint {facts.fingerprint}"
     )
@@ -146,11 +229,10 @@ def info(facts: TableInfo) -> None:
         else f"variation of repeats {noise.median:.1%} in the median, {noise.p90:.1%} at the 90th percentile"
     )
     if facts.cells:
-        out.print(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
-    for status, count in facts.failed.items():
-        out.print(f"failed with status {escape(repr(status))}: {count:,} runs")
-    out.print(rich_table(tables.platforms(facts)))
+        _show(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
+    _show(*(f"failed with status {status!r}: {count:,} runs" for status, count in facts.failed.items()))
+    _show(tables.platforms(facts))
     if facts.missing_counters:
-        out.print(rich_table(tables.missing(facts, _SHOWN)))
+        _show(tables.missing(facts, _SHOWN))
         if len(facts.missing_counters) > _SHOWN:
-            out.print("--json FILE lists all")
+            _show("--json FILE lists all")

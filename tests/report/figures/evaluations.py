@@ -10,9 +10,9 @@ import numpy as np
 
 from crossperf.dataset.cells import TableFacts
 from crossperf.evaluation import metrics
-from crossperf.evaluation.baselines import ConstantAnswer
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import Driver, LatentMap
+from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.scores import METRICS, ModelScores, Scoreboard, Scores
 from crossperf.runs.summary import Noise, PlatformInfo, Spread, TableInfo

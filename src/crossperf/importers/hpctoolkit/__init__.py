@@ -33,17 +33,14 @@ def read(path: Path) -> list[Measurement]:
             return [v3.read(folder)]
         raw = folder.is_dir() and any(folder.glob("*.hpcrun"))
     except OSError as error:
-        raise unusable(
-            path, f"cannot be read ({error.strerror}), expected an HPCToolkit database. Check its permissions."
-        ) from error
+        problem = f"cannot be read ({error.strerror}), expected an HPCToolkit database. Check its permissions."
+        raise unusable(path, problem) from error
     if raw:
         advice = f"Make one with 'hpcprof -o DATABASE {path}' and import that."
         raise unusable(path, f"found the raw measurements of hpcrun, expected a database. {advice}")
-    raise unusable(
-        path,
-        "found no HPCToolkit database, expected a folder with meta.db, profile.db and cct.db (version 4) or "
-        "with experiment.xml (version 3). Name the folder that hpcprof wrote.",
-    )
+    expected = "a folder with meta.db, profile.db and cct.db (version 4) or with experiment.xml (version 3)"
+    advice = "Name the folder that hpcprof wrote."
+    raise unusable(path, f"found no HPCToolkit database, expected {expected}. {advice}")
 
 
 def _folder(path: Path) -> Path:

@@ -15,8 +15,8 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from crossperf.errors import some_of
-from crossperf.importers.files import unusable
-from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+from crossperf.importers.files import start_of, unusable
+from crossperf.importers.hpctoolkit.totals import Thread, summed, to_measurement
 from crossperf.importers.measurement import Measurement
 
 EXPERIMENT = "experiment.xml"
@@ -33,11 +33,7 @@ _AGAIN = "Copy the database again, or make it anew with hpcprof."
 
 def reads(folder: Path) -> bool:
     """Tell whether a folder holds the call tree of a version 3 database."""
-    path = folder / EXPERIMENT
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return b"HPCToolkitExperiment" in file.read(1 << 16)
+    return b"HPCToolkitExperiment" in start_of(folder / EXPERIMENT)
 
 
 def read(folder: Path) -> Measurement:
@@ -45,30 +41,17 @@ def read(folder: Path) -> Measurement:
     experiment = _Experiment(folder / EXPERIMENT)
     files = sorted(folder.glob("*.metric-db"))
     if experiment.columns and not files:
-        raise unusable(
-            folder,
-            f"found no *.metric-db file, expected one for each thread, since {EXPERIMENT} refers to them. {_AGAIN}",
-        )
-    notes = []
+        expected = f"one for each thread, since {EXPERIMENT} refers to them"
+        raise unusable(folder, f"found no *.metric-db file, expected {expected}. {_AGAIN}")
+    threads, sums, longest = [], experiment.sums, experiment.longest
+    notes = ["no *.metric-db files: totals are rounded to six digits, and ranks and threads are not known"]
     if experiment.columns:
-        threads = [_thread(path, experiment) for path in files]
+        threads, notes = [_thread(path, experiment) for path in files], []
         sums, longest = summed(threads)
         _compare(folder, experiment.sums, sums, len(files))
-    else:
-        threads = []
-        sums, longest = experiment.sums, experiment.longest
-        notes.append("no *.metric-db files: totals are rounded to six digits, and ranks and threads are not known")
-    return to_measurement(
-        Totals(
-            app=experiment.app,
-            version=f"3 database ({experiment.version})",
-            metrics=list(dict.fromkeys([*sums, *experiment.sums])),
-            sums=sums,
-            longest=longest,
-            threads=threads,
-            notes=notes,
-        )
-    )
+    version = f"3 database ({experiment.version})"
+    metrics = dict.fromkeys([*sums, *experiment.sums])
+    return to_measurement(experiment.app, version, metrics, sums, longest, threads, notes)
 
 
 class _Experiment:
@@ -98,8 +81,8 @@ class _Experiment:
     def _parse(self) -> None:
         parser = expat.ParserCreate()
         parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.EntityDeclHandler = self._entity
+        parser.EndElementHandler = lambda _: self._open.pop()
+        parser.EntityDeclHandler = lambda name, *_: self._fail(f"an entity {name!r} of its own")
         try:
             with self.path.open("rb") as file:
                 parser.ParseFile(file)
@@ -107,15 +90,8 @@ class _Experiment:
             self._fail(f"XML that breaks off or is damaged ({error})", error)
 
     def _fail(self, problem: str, cause: Exception | None = None) -> NoReturn:
-        raise unusable(
-            self.path, f"found {problem}, expected the whole call tree of an HPCToolkit 3 database. {_AGAIN}"
-        ) from cause
-
-    def _entity(self, name: str, *_: object) -> None:
-        self._fail(f"an entity {name!r} of its own")
-
-    def _end(self, _: str) -> None:
-        self._open.pop()
+        expected = "the whole call tree of an HPCToolkit 3 database"
+        raise unusable(self.path, f"found {problem}, expected {expected}. {_AGAIN}") from cause
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         parent = self._open[-1] if self._open else None
@@ -135,12 +111,9 @@ class _Experiment:
     def _check_version(self, version: str) -> None:
         self.version = version
         if version not in _VERSIONS:
-            raise unusable(
-                self.path,
-                f"found version {version!r} of the format, expected {' or '.join(_VERSIONS)}. "
-                "crossperf does not know that version; make the database with a released HPCToolkit.",
-                version=version,
-            )
+            problem = f"found version {version!r} of the format, expected {' or '.join(_VERSIONS)}"
+            advice = "crossperf does not know that version; make the database with a released HPCToolkit."
+            raise unusable(self.path, f"{problem}. {advice}", version=version)
 
     def _metric(self, attributes: dict[str, str]) -> None:
         name = _plain(attributes.get("n", ""))
@@ -158,10 +131,8 @@ class _Experiment:
             self._fail(f"the value {attributes.get('v')!r} of metric {base!r}", error)
         if not math.isfinite(value):
             self._fail(f"the value {value} of metric {base!r}")
-        if kind == "Sum":
-            self.sums[base] = value
-        elif kind == "Max":
-            self.longest[base] = value
+        if kind in ("Sum", "Max"):
+            (self.sums if kind == "Sum" else self.longest)[base] = value
 
     def _whole(self, attributes: dict[str, str], name: str) -> int:
         text = attributes.get(name, "")
@@ -171,8 +142,7 @@ class _Experiment:
 
 
 def _plain(name: str) -> str:
-    """Return a metric's name without the mark of inclusive values."""
-    return name.removesuffix("(I)").rstrip()
+    return name.removesuffix("(I)").rstrip()  # the mark of inclusive values
 
 
 def _thread(path: Path, experiment: _Experiment) -> Thread:
@@ -185,11 +155,9 @@ def _thread(path: Path, experiment: _Experiment) -> Thread:
         _fail_db(path, "a file that does not start with HPCPROF-metricdb")
     version, order = header[len(_MAGIC) : -1], header[-1:]
     if version != _DB_VERSION or order not in (b"b", b"l"):
-        raise unusable(
-            path,
-            f"found version {(version + order).decode('ascii', 'replace')!r} of the format, expected '00.10b'. "
-            "crossperf does not know that version; make the database with a released HPCToolkit 3.",
-        )
+        problem = f"found version {(version + order).decode('ascii', 'replace')!r} of the format, expected '00.10b'"
+        advice = "crossperf does not know that version; make the database with a released HPCToolkit 3."
+        raise unusable(path, f"{problem}. {advice}")
     if size < 32:
         _fail_db(path, f"a file of {size} bytes, cut short in its header")
     endian = ">" if order == b"b" else "<"
@@ -203,15 +171,12 @@ def _thread(path: Path, experiment: _Experiment) -> Thread:
         _fail_db(path, "values that are not numbers")
     ids = _FILE_NAME.search(path.name)
     values = {name: row[column] for name, column in experiment.columns.items()}
-    if ids is None:
-        return Thread(values)
-    return Thread(values, int(ids[1]), int(ids[2]), ids[3])
+    return Thread(values, int(ids[1]), int(ids[2]), ids[3]) if ids else Thread(values)
 
 
 def _fail_db(path: Path, problem: str) -> NoReturn:
-    raise unusable(
-        path, f"found {problem}, expected the whole metrics of one thread of an HPCToolkit 3 database. {_AGAIN}"
-    )
+    expected = "the whole metrics of one thread of an HPCToolkit 3 database"
+    raise unusable(path, f"found {problem}, expected {expected}. {_AGAIN}")
 
 
 def _compare(folder: Path, stored: dict[str, float], sums: dict[str, float], files: int) -> None:
@@ -222,8 +187,5 @@ def _compare(folder: Path, stored: dict[str, float], sums: dict[str, float], fil
         if name in sums and not math.isclose(value, sums[name], rel_tol=_ROUNDING, abs_tol=1e-9)
     ]
     if wrong:
-        raise unusable(
-            folder,
-            f"found {files} *.metric-db files whose sums differ from {EXPERIMENT} ({some_of(wrong, 3)}), "
-            f"expected the file of every thread. {_AGAIN}",
-        )
+        problem = f"found {files} *.metric-db files whose sums differ from {EXPERIMENT} ({some_of(wrong, 3)})"
+        raise unusable(folder, f"{problem}, expected the file of every thread. {_AGAIN}")

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from crossperf.importers.files import unusable
-from crossperf.importers.hpctoolkit.totals import Thread, Totals, summed, to_measurement
+from crossperf.importers.files import start_of, unusable
+from crossperf.importers.hpctoolkit.totals import Thread, summed, to_measurement
 from crossperf.importers.measurement import Measurement
 
 #: Needed files with the four letters of their header and their footer.
@@ -32,14 +32,7 @@ _AGAIN = "Copy the database again, or make it anew with hpcprof."
 
 def reads(folder: Path) -> bool:
     """Tell whether a folder holds a file of a version 4 database, or of a later one."""
-    return any(_starts(folder / name) for name in FILES)
-
-
-def _starts(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    return any(start_of(folder / name, len(_MAGIC)) == _MAGIC for name in FILES)
 
 
 def read(folder: Path) -> Measurement:
@@ -47,29 +40,18 @@ def read(folder: Path) -> Measurement:
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         present = [name for name in FILES if name not in missing]
-        raise unusable(
-            folder,
-            f"found {' and '.join(present)} without {' and '.join(missing)}, expected all files of an "
-            f"HPCToolkit 4 database. {_AGAIN}",
-        )
+        problem = f"found {' and '.join(present)} without {' and '.join(missing)}"
+        raise unusable(folder, f"{problem}, expected all files of an HPCToolkit 4 database. {_AGAIN}")
     with _File(folder / "meta.db") as meta, _File(folder / "profile.db") as profile, _File(folder / "cct.db") as tree:
         names = _MetaMetrics(meta)
         threads = list(_threads(profile, names))
         trace_s, trace_notes = _trace(folder / "trace.db")
         sums, longest = summed(threads)
         _check_sums(profile, names, sums)
-        return to_measurement(
-            Totals(
-                app=names.title or None,
-                version=f"{_MAJOR}.{profile.minor} database",
-                metrics=list(names.by_thread.values()),
-                sums=sums,
-                longest=longest,
-                threads=threads,
-                trace_s=trace_s,
-                notes=[*meta.notes, *profile.notes, *tree.notes, *names.notes, *trace_notes],
-            )
-        )
+        version = f"{_MAJOR}.{profile.minor} database"
+        notes = [*meta.notes, *profile.notes, *tree.notes, *names.notes, *trace_notes]
+        metrics = names.by_thread.values()
+        return to_measurement(names.title or None, version, metrics, sums, longest, threads, notes, trace_s)
 
 
 class _File:
@@ -98,12 +80,9 @@ class _File:
         if magic != _MAGIC:
             self.fail("a file that does not start with HPCTOOLKIT")
         if major != _MAJOR:
-            raise unusable(
-                self.path,
-                f"found version {major}.{minor} of the format, expected {_MAJOR}.{_MINOR}. "
-                "crossperf does not know that version; make the database with an HPCToolkit of 2023 to 2025.",
-                version=f"{major}.{minor}",
-            )
+            problem = f"found version {major}.{minor} of the format, expected {_MAJOR}.{_MINOR}"
+            advice = "crossperf does not know that version; make the database with an HPCToolkit of 2023 to 2025."
+            raise unusable(self.path, f"{problem}. {advice}", version=f"{major}.{minor}")
         if letters != kind:
             self.fail(f"a file of kind {letters.decode('ascii', 'replace')!r}, not {kind.decode()!r}")
         if minor != _MINOR:
@@ -150,8 +129,7 @@ class _MetaMetrics:
     """What ``meta.db`` tells: the title, kinds of identifiers, and the numbers under which totals are kept."""
 
     def __init__(self, meta: _File) -> None:
-        sections = meta.get("QQQQQQ", 0x10)
-        _, general, _, id_names, _, metrics = sections
+        _, general, _, id_names, _, metrics = meta.get("QQQQQQ", 0x10)
         self.title = meta.text(meta.get("Q", general)[0]).strip()
         names, kinds = meta.get("QB", id_names)
         self.kinds = [meta.text(pointer) for _, (pointer,) in meta.array("Q", names, kinds, 8)]
@@ -165,22 +143,16 @@ class _MetaMetrics:
     def _add(self, meta: _File, metric: tuple[Any, ...], scope_size: int, summary_size: int) -> None:
         pointer, scopes, summaries, scope_count, summary_count = metric
         name = meta.text(pointer)
-        whole = [
-            number
-            for _, (scope, number) in meta.array("QH", scopes, scope_count, scope_size)
-            if self._is_execution(meta, scope)
-        ]
+        of_scopes = meta.array("QH", scopes, scope_count, scope_size)
+        whole = [number for _, (scope, number) in of_scopes if meta.get("QB", scope)[1] == _EXECUTION]
         if not whole:
             self.notes.append(f"{name} is left out: the database has no total of it")
             return
         self.by_thread[whole[0]] = name
         for _, (scope, formula, combine, number) in meta.array("QQBxH", summaries, summary_count, summary_size):
-            if combine == _SUM and self._is_execution(meta, scope) and meta.text(formula) == "$$":
+            of_whole = meta.get("QB", scope)[1] == _EXECUTION
+            if combine == _SUM and of_whole and meta.text(formula) == "$$":
                 self.by_summary[number] = name
-
-    @staticmethod
-    def _is_execution(meta: _File, scope: int) -> bool:
-        return bool(meta.get("QB", scope)[1] == _EXECUTION)
 
 
 def _profiles(profile: _File) -> Iterator[tuple[Any, ...]]:
@@ -212,9 +184,7 @@ def _threads(profile: _File, names: _MetaMetrics) -> Iterator[Thread]:
 
 def _whole(profile: _File, values: int, pointer: int, contexts: int, indices: int) -> dict[int, float]:
     """Return the values of context 0, the whole of a profile, by number of metric; zeros are not stored."""
-    if not contexts:
-        return {}
-    first, start = profile.get("IQ", indices)
+    first, start = profile.get("IQ", indices) if contexts else (None, 0)
     if first != 0:  # contexts are sorted
         return {}
     end = profile.get("IQ", indices + 12)[1] if contexts > 1 else values
@@ -233,10 +203,10 @@ def _identity(profile: _File, kinds: list[str], pointer: int) -> dict[str, tuple
     if not pointer:
         return {}
     (count,) = profile.get("H", pointer)
-    ids = {}
-    for _, (kind, _, logical, physical) in profile.array("BxHIQ", pointer + 8, count, 16):
-        ids[kinds[kind] if kind < len(kinds) else f"kind {kind}"] = (logical, physical)
-    return ids
+    return {
+        kinds[kind] if kind < len(kinds) else f"kind {kind}": (logical, physical)
+        for _, (kind, _, logical, physical) in profile.array("BxHIQ", pointer + 8, count, 16)
+    }
 
 
 def _check_sums(profile: _File, names: _MetaMetrics, sums: dict[str, float]) -> None:

@@ -66,18 +66,18 @@ class Plot:
 
 
 _PLOTS = (
-    Plot("distribution", "How much slower is each platform than the fastest?", "distribution", paper=2),
+    Plot("distribution", "How much slower is each platform than the fastest?", "spread", paper=2),
     Plot("vector", "How fast is an application on each platform?", "vector", paper=3, takes=("app",)),
     Plot("order", "How often is the whole order of the platforms right?", "order", paper=4),
     Plot("roc", "Can it tell when the most common order holds?", "order", paper=5),
-    Plot("errors", "Where is the model wrong?", "errors", takes=("model",)),
-    Plot("scatter", "How near are the predictions to what was measured?", "errors", takes=("model",)),
+    Plot("errors", "Where is the model wrong?", "heat", takes=("model",)),
+    Plot("scatter", "How near are the predictions to what was measured?", "calibration", takes=("model",)),
     Plot("reliability", "Do the intervals hold as often as they should?", "calibration"),
     Plot("familiarity", "Is it wrong more often where a run looks odd?", "calibration", takes=("model",)),
     Plot("space", "Which runs does the model take for similar?", "space"),
     Plot("drivers", "Which counters determine where a run lies on the map?", "space"),
-    Plot("noise", "How much do repeats of the same run vary?", "table"),
-    Plot("missing", "Which counters are missing, and where?", "table"),
+    Plot("noise", "How much do repeats of the same run vary?", "spread"),
+    Plot("missing", "Which counters are missing, and where?", "heat"),
 )
 
 #: Every figure by its name, in the order of the page; command line, page and notebooks all read this.

@@ -16,10 +16,8 @@ from crossperf.report.figures.colours import FAINT, INK, Line, Look
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import fitted_apart, number
 
-#: A log axis spans this factor at least, so that equal values do not fill it with noise.
-_LEAST_SPAN = 1.25
-#: More points than this are held as an image inside an SVG.
-_AS_IMAGE = 300
+_LEAST_SPAN = 1.25  # a log axis spans this factor at least, so that equal values do not fill it with noise
+_AS_IMAGE = 300  # more points than this are held as an image inside an SVG
 #: Marks within a decade, from fine to coarse; the finest that leaves room for its labels is taken.
 _STEPS: tuple[tuple[float, ...], ...] = (
     (1.0, *(round(1 + 0.05 * i, 2) for i in range(1, 20)), *range(2, 10)),
@@ -55,8 +53,11 @@ def ratio_marks(low: float, high: float, most: int = 7) -> list[float]:
 
 
 def ratio_axis(axis: Axis, values: Floats, label: str, *, most: int = 7) -> tuple[float, float]:
-    """Make an axis a log one of ratios with round marks such as 1x, 2x and 10x; return its limits."""
-    low, high = ratio_limits(values)
+    """Make an axis a log one that holds these ratios and 1, with marks such as 1x, 2x and 10x; return its limits."""
+    low, high = min(float(np.min(values)), 1.0), max(float(np.max(values)), 1.0)
+    high = max(high, low * _LEAST_SPAN)
+    room = (high / low) ** 0.04
+    low, high = low / room, high * room
     log_axis(axis, low, high, "x", most=most)
     axis.set_label_text(label)
     axis.grid(True)
@@ -70,15 +71,6 @@ def log_axis(axis: Axis, low: float, high: float, unit: str = "", *, most: int =
     axis.set_major_locator(FixedLocator(ratio_marks(low, high, most)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{number(value)}{unit}"))
     axis.set_minor_locator(NullLocator())
-
-
-def ratio_limits(values: Floats) -> tuple[float, float]:
-    """Return the ends of a log axis that holds these ratios and 1, with some room."""
-    low, high = min(float(np.min(values)), 1.0), max(float(np.max(values)), 1.0)
-    if high / low < _LEAST_SPAN:
-        high = low * _LEAST_SPAN
-    room = (high / low) ** 0.04
-    return low / room, high * room
 
 
 def line_at_1x(axes: Axes, *, upright: bool = True) -> None:
@@ -124,27 +116,19 @@ def legend(axes: Axes, labels: Sequence[str], handles: Sequence[Line2D], **optio
 def cloud(axes: Axes, x_n: Floats, y_n: Floats, looks: Sequence[Look], seed: int, size: float = 16) -> None:
     """Draw points, each with its look, in random order so that none hides another by rule; held as one image."""
     order_n = np.random.default_rng(seed).permutation(len(x_n))
+    kind: dict[str, Any] = {"s": size, "alpha": 0.6, "linewidths": 0, "zorder": 2, "rasterized": len(x_n) > _AS_IMAGE}
     for shape in dict.fromkeys(look.shape for look in looks):
         own = [i for i in order_n if looks[i].shape == shape]
-        colours = [looks[i].colour for i in own]
-        axes.scatter(
-            x_n[own],
-            y_n[own],
-            s=size,
-            marker=shape,
-            c=colours,
-            alpha=0.6,
-            linewidths=0,
-            rasterized=len(x_n) > _AS_IMAGE,
-            zorder=2,
-        )
+        axes.scatter(x_n[own], y_n[own], marker=shape, c=[looks[i].colour for i in own], **kind)
 
 
-def unit_square(axes: Axes, x_label: str, y_label: str) -> None:
-    """Make both axes shares from 0 to 100%, equally long."""
+def unit_square(sheet: Sheet, x_label: str, y_label: str) -> Axes:
+    """Return the only axes of a sheet, both shares from 0 to 100% and equally long, with the diagonal."""
+    axes = sheet.panel(4.3)
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
     quarters = [0, 0.25, 0.5, 0.75, 1]
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel=x_label, ylabel=y_label)
-    axes.set(xticks=quarters, yticks=quarters)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel=x_label, ylabel=y_label, xticks=quarters, yticks=quarters)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+        axis.set_major_formatter("{x:.0%}")
     axes.grid(True)
+    return axes

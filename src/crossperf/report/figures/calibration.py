@@ -1,8 +1,10 @@
-"""Whether a model is calibrated: the coverage of its intervals, and its error where runs look unfamiliar."""
+"""Predictions against measurements: how near, the coverage of intervals, the error where runs look unfamiliar."""
 
 # N cells, P platforms, B bins
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,31 +12,74 @@ from matplotlib.axes import Axes
 from crossperf.arrays import Floats
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import LEVEL, HeldOutPredictions
+from crossperf.evaluation.latent import sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.records import LOOKS, ORDINARY, UNKNOWN_BEYOND, looks
-from crossperf.report.figures import cells
-from crossperf.report.figures.axes import (
-    cloud,
-    height_of_legend,
-    line_at_1x,
-    log_axis,
-    model_legend,
-    platform_legend,
-    ratio_axis,
-    unit_square,
-)
+from crossperf.report.figures import NothingToDraw, cells
+from crossperf.report.figures import axes as shared
 from crossperf.report.figures.colours import FAINT, INK, lines_of
-from crossperf.report.figures.drawn import NothingToDraw
-from crossperf.report.figures.errors import MOST_POINTS
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, fitted, percent, plain, times
 
-#: The levels asked of the intervals.
-_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
+_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)  # the levels asked of the intervals
 #: Where the word for a run changes, and how far the axis reaches at least, so that each word has room.
 _BORDERS, _REACH = (ORDINARY, UNKNOWN_BEYOND), (0.25, 4.5)
-#: Cells of a point on the line of typical factors, and the most such points.
-_BIN, _MOST_BINS = 30, 12
+_BIN, _MOST_BINS = 30, 12  # cells of a point on the line of typical factors, and the most such points
+_LABELLED = 1e6  # on an axis over more than this the lines of a factor of two run too near to be labelled
+_MOST_POINTS = 2000  # of a cloud; of more, a random sample of this size
+
+
+def scatter(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) -> None:
+    """Draw predicted against measured relative times, a point for each cell and each platform but its source."""
+    held = cells.held_out(evaluation)
+    name, _ = cells.predictions_of(evaluation, model)
+    truth_np, predicted_np = held.to_source(name)
+    cell_k, platform_k = np.nonzero(~np.isnan(truth_np))
+    if not len(cell_k):
+        raise NothingToDraw("No held-out workload ran on two platforms, so there is nothing to compare.")
+    drawn = sample(len(cell_k), _MOST_POINTS, evaluation.seed)
+    axes = sheet.panel(max(5.0, shared.height_of_legend(len(held.platforms))))
+    measured_k, predicted_k = np.exp(truth_np[cell_k, platform_k]), np.exp(predicted_np[cell_k, platform_k])
+    _lines(axes, np.concatenate([measured_k, predicted_k]))
+    looks = {name: cells.looks(evaluation)[name] for name in held.platforms}
+    targets = [looks[held.platforms[p]] for p in platform_k[drawn]]
+    shared.cloud(axes, measured_k[drawn], predicted_k[drawn], targets, evaluation.seed)
+    for k in drawn:
+        run, target = cells.profiled(held, cell_k[k]), plain(held.platforms[platform_k[k]])
+        measured, predicted = float(measured_k[k]), float(predicted_k[k])
+        sheet.point(axes, measured, predicted, f"{run}: {target} {times(predicted)}, measured {times(measured)}")
+    shared.platform_legend(sheet, axes, looks, 1.25, bbox_to_anchor=(1.17, 1.02))
+    sheet.title = f"How near is {fitted(sheet, name, 2.4, 14)} to what was measured?"
+    sheet.caption = _scatter_caption(evaluation, np.abs(predicted_np - truth_np)[cell_k, platform_k], len(drawn))
+
+
+def _lines(axes: Axes, every: Floats) -> None:
+    """Draw where prediction and measurement agree, and where they are a factor of two apart."""
+    axes.set_aspect("equal")
+    low, high = shared.ratio_axis(axes.xaxis, every, "measured time, relative to the source platform", most=6)
+    shared.ratio_axis(axes.yaxis, every, "predicted time, relative to the source", most=6)
+    ends = np.array([low, high])
+    words: dict[str, Any] = {"textcoords": "offset points", "fontsize": 10}
+    axes.plot(ends, ends, color=FAINT, linewidth=1.2, zorder=1)
+    axes.annotate("1x", (high, high), (4, 0), ha="left", va="center", **words)
+    if high / low < 2:
+        return
+    for factor in (0.5, 2.0):
+        axes.plot(ends, ends * factor, color=FAINT, linewidth=1.2, linestyle="--", zorder=1)
+    if high / low < _LABELLED:
+        axes.annotate("2x under", (high, high / 2), (4, 0), ha="left", va="center", **words)
+        axes.annotate("2x over", (high / 2, high), (0, 3), ha="center", va="bottom", **words)
+
+
+def _scatter_caption(evaluation: Evaluation, error_k: Floats, drawn: int) -> str:
+    held = cells.held_out(evaluation)
+    within = percent(float((error_k <= np.log(2.0)).mean()))
+    shown = "" if drawn == len(error_k) else f" A random {drawn:,} of them are drawn."
+    return (
+        f"{count(len(error_k), 'prediction')}: {cells.those(evaluation, len(held), 'cell')} on every platform but "
+        f"the source, where it was profiled.{shown} Typically off by {times(float(np.exp(error_k.mean())))}; {within} "
+        "are within a factor of two (the dashed lines)."
+    )
 
 
 def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
@@ -46,22 +91,22 @@ def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
     lines = {name: line for name, line in lines_of(list(held.predictions)).items() if len(needed.get(name, ()))}
     if not lines:
         raise NothingToDraw("No model here gives intervals. 'crossperf', the default model, does.")
-    axes = sheet.panel(4.3)
-    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
+    axes = shared.unit_square(sheet, "nominal level of the intervals", "coverage: share of times inside")
     at_level = {}
     for name, line in lines.items():
-        levels = _levels(needed[name])
+        # Below the level of the model's narrowest interval all have the same coverage.
+        narrowest = min(needed[name][needed[name] > 0], default=0.0)
+        levels = [level for level in _LEVELS if level >= narrowest or narrowest > _LEVELS[len(_LEVELS) // 2]]
         share_l, at_level[name] = held.predictions[name].coverage(levels), held.predictions[name].coverage([LEVEL])[0]
         axes.plot(levels, share_l, color=INK, linewidth=line.width, linestyle=line.style, clip_on=False)
         axes.plot(LEVEL, at_level[name], color=INK, marker=line.shape, markersize=8, clip_on=False)
         whose = f"{plain(name)}: intervals of"
         texts = [f"{whose} {level:.0%} cover {percent(share)}" for level, share in zip(levels, share_l, strict=True)]
         sheet.points(axes, levels, share_l, texts)
-    unit_square(axes, "nominal level of the intervals", "coverage: share of times inside")
     axes.annotate("calibrated", (0.2, 0.2), (6, -3), textcoords="offset points", va="top", fontsize=10)
     axes.annotate("too narrow", (0.97, 0.04), ha="right", va="bottom", fontsize=10, style="italic")
     axes.annotate("too wide", (0.03, 0.96), ha="left", va="top", fontsize=10, style="italic")
-    model_legend(sheet, axes, lines, {})
+    shared.model_legend(sheet, axes, lines, {})
     intervals = max(len(needed[name]) for name in lines)
     words = ", ".join(f"{share:.1%} ({plain(name)})" for name, share in at_level.items())
     sheet.caption = (
@@ -71,43 +116,33 @@ def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
     )
 
 
-def _levels(needed: Floats) -> list[float]:
-    """Return the levels to draw, from that of the model's narrowest interval on: those below have the same."""
-    narrowest = min(needed[needed > 0], default=0.0)
-    return [level for level in _LEVELS if level >= narrowest or narrowest > _LEVELS[len(_LEVELS) // 2]]
-
-
 def familiarity(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) -> None:
     """Draw the error of each cell against how odd its run looked, with the borders between the words."""
     held = cells.held_out(evaluation)
     name, predictions = _with_oddness(evaluation, model)
-    truth_np, predicted_np = cells.to_source(held, predictions)
+    truth_np, predicted_np = held.to_source(name)
     rows_n = np.flatnonzero(~np.isnan(truth_np).all(axis=1))
     oddness_n = np.maximum(np.asarray(predictions.oddness_n)[rows_n], 1e-3)
     error_n = np.nanmean(np.abs(predicted_np - truth_np)[rows_n], axis=1)
-    drawn = cells.sample(len(rows_n), MOST_POINTS, evaluation.seed)
-    axes = sheet.panel(max(4.4, height_of_legend(len(held.platforms) + 1)))
-    ratio_axis(axes.yaxis, np.exp(error_n), "typical factor of a cell", most=6)
-    line_at_1x(axes, upright=False)
-    _odd_axis(axes, oddness_n)
-    styles = cells.looks(evaluation)
-    sources = [held.platforms[p] for p in held.source_n[rows_n[drawn]]]
-    cloud(axes, oddness_n[drawn], np.exp(error_n[drawn]), [styles[source] for source in sources], evaluation.seed)
+    drawn = sample(len(rows_n), _MOST_POINTS, evaluation.seed)
+    axes = sheet.panel(max(4.4, shared.height_of_legend(len(held.platforms) + 1)))
+    shared.ratio_axis(axes.yaxis, np.exp(error_n), "typical factor of a cell", most=6)
+    shared.line_at_1x(axes, upright=False)
+    shared.log_axis(
+        axes.xaxis, min(float(oddness_n.min()) / 1.1, _REACH[0]), max(float(oddness_n.max()) * 1.1, _REACH[1])
+    )
+    axes.set_xlabel("how odd the run looks (up to 1 is ordinary)")
+    styles = {platform: cells.looks(evaluation)[platform] for platform in held.platforms}
+    sources = [styles[held.platforms[p]] for p in held.source_n[rows_n[drawn]]]
+    shared.cloud(axes, oddness_n[drawn], np.exp(error_n[drawn]), sources, evaluation.seed)
     middle_b, factor_b = _binned(oddness_n, error_n)
     if len(middle_b) > 1:
         axes.plot(middle_b, factor_b, color=INK, linewidth=2.4, marker="o", markersize=5, zorder=4)
-    for n, source in zip(drawn, sources, strict=True):
-        workload, odd, factor = (
-            held.workloads[held.workload_n[rows_n[n]]],
-            float(oddness_n[n]),
-            float(np.exp(error_n[n])),
-        )
-        profiled = f"{cells.workload_name(workload)}, profiled on {plain(source)}"
-        sheet.point(axes, odd, factor, f"{profiled}: {looks(odd)} ({odd:.2f}), off by {times(factor)}")
+    for n in drawn:
+        run, odd, factor = cells.profiled(held, rows_n[n]), float(oddness_n[n]), float(np.exp(error_n[n]))
+        sheet.point(axes, odd, factor, f"{run}: {looks(odd)} ({odd:.2f}), off by {times(factor)}")
     _words(axes, predictions, truth_np, predicted_np)
-    platform_legend(
-        sheet, axes, {platform: styles[platform] for platform in held.platforms}, title="profiled on", alignment="left"
-    )
+    shared.platform_legend(sheet, axes, styles, title="profiled on", alignment="left")
     sheet.title = f"Is {fitted(sheet, name, 2.4, 14)} further off where a run looks odd?"
     shown = "" if len(drawn) == len(rows_n) else f"; a random {len(drawn):,} are drawn"
     bins = " The line joins typical factors of equal shares of the cells." if len(middle_b) > 1 else ""
@@ -129,12 +164,6 @@ def _with_oddness(evaluation: Evaluation, model: str | None) -> tuple[str, HeldO
     return name, predictions
 
 
-def _odd_axis(axes: Axes, oddness_n: Floats) -> None:
-    low, high = min(float(oddness_n.min()) / 1.1, _REACH[0]), max(float(oddness_n.max()) * 1.1, _REACH[1])
-    log_axis(axes.xaxis, low, high)
-    axes.set_xlabel("how odd the run looks (up to 1 is ordinary)")
-
-
 def _binned(oddness_n: Floats, error_n: Floats) -> tuple[Floats, Floats]:
     """Return the median oddness and the typical factor of equal shares of the cells, the ordinary ones first."""
     bins = min(len(oddness_n) // _BIN, _MOST_BINS)
@@ -153,14 +182,8 @@ def _words(axes: Axes, predictions: HeldOutPredictions, truth_np: Floats, predic
     for word, left, right in zip(LOOKS, edges, edges[1:], strict=False):
         own_n = words_n == word
         factor = metrics.typical_factor(truth_np[own_n], predicted_np[own_n])
-        axes.text(
-            float(np.sqrt(left * right)),
-            1.02,
-            f"{word}\n{percent(float(own_n.mean()))}, {'-' if factor is None else times(factor)}",
-            transform=axes.get_xaxis_transform(),
-            ha="center",
-            va="bottom",
-            fontsize=10,
-        )
+        text = f"{word}\n{percent(float(own_n.mean()))}, {'-' if factor is None else times(factor)}"
+        above, middle = axes.get_xaxis_transform(), float(np.sqrt(left * right))
+        axes.text(middle, 1.02, text, transform=above, ha="center", va="bottom", fontsize=10)
     for border in _BORDERS:
         axes.axvline(border, color=FAINT, linewidth=1.2, linestyle="--", zorder=1)

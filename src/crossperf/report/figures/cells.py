@@ -4,16 +4,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError, did_you_mean, some_of
-from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.words import count, plain
+from crossperf.runs.summary import TableInfo
 
 
 def held_out(evaluation: Evaluation) -> HeldOut:
@@ -22,6 +19,13 @@ def held_out(evaluation: Evaluation) -> HeldOut:
     if held is None or not len(held):
         raise NothingToDraw("This evaluation holds no held-out cells. 'crossperf evaluate --json' keeps them.")
     return held
+
+
+def table_info(evaluation: Evaluation) -> TableInfo:
+    """Return what is in the table of runs."""
+    if evaluation.table.info is None:
+        raise NothingToDraw("This evaluation does not keep what is in its table. Evaluate again with this crossperf.")
+    return evaluation.table.info
 
 
 def predictions_of(evaluation: Evaluation, model: str | None = None) -> tuple[str, HeldOutPredictions]:
@@ -39,16 +43,6 @@ def predictions_of(evaluation: Evaluation, model: str | None = None) -> tuple[st
     return name, by_model[name]
 
 
-def to_fastest(held: HeldOut, predictions: HeldOutPredictions) -> tuple[Floats, Floats]:
-    """Return truth and prediction of each cell, log times relative to the fastest platform of each."""
-    return metrics.to_fastest(held.log_relative_time_np, predictions.predicted_np)
-
-
-def to_source(held: HeldOut, predictions: HeldOutPredictions) -> tuple[Floats, Floats]:
-    """Return truth and prediction of each cell, log times relative to its source platform, NaN on that itself."""
-    return metrics.to_source(held.log_relative_time_np, predictions.predicted_np, held.source_n)
-
-
 def looks(evaluation: Evaluation) -> dict[str, Look]:
     """Return the look of each platform; of one that the table has and the evaluation left out, too."""
     scored, info = evaluation.table.platforms, evaluation.table.info
@@ -56,17 +50,16 @@ def looks(evaluation: Evaluation) -> dict[str, Look]:
     return looks_of([*scored, *others])
 
 
-def sample(number: int, most: int, seed: int) -> Integers:
-    """Return the indices that are drawn: all, or the same random sample each time."""
-    if number <= most:
-        return np.arange(number)
-    return np.sort(np.random.default_rng(seed).choice(number, most, replace=False))
-
-
 def workload_name(workload: tuple[str, str]) -> str:
     """Return a workload in words."""
     app, input_ = workload
     return plain(f"{app}, input {input_}" if input_ else app)
+
+
+def profiled(held: HeldOut, n: int) -> str:
+    """Return a cell in words."""
+    workload, source = held.workloads[held.workload_n[n]], held.platforms[held.source_n[n]]
+    return f"{workload_name(workload)}, profiled on {plain(source)}"
 
 
 def folds_scored(evaluation: Evaluation) -> int:

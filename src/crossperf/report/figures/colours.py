@@ -19,16 +19,7 @@ ON_PALE, ON_DEEP = "#101010", "#fdfdfd"
 
 #: One per platform. Found by a search over sRGB for eight colours that stay furthest apart (24 in CIELAB at the least)
 #: for ordinary, deuteranope, protanope and tritanope eyes, not too vivid and readable on both grounds.
-PLATFORM_COLOURS = (
-    "#6054cc",
-    "#d27e00",
-    "#00724e",
-    "#a23690",
-    "#009cd8",
-    "#ae3c12",
-    "#7e9c5a",
-    "#ba7e9c",
-)
+PLATFORM_COLOURS = ("#6054cc", "#d27e00", "#00724e", "#a23690", "#009cd8", "#ae3c12", "#7e9c5a", "#ba7e9c")
 #: With more platforms than colours the shape makes the difference: each round of colours has its own.
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 

@@ -71,17 +71,12 @@ class Drawn:
 
     def as_bytes(self, kind: str) -> bytes:
         """Return the figure in one of `FORMATS`, the same bytes each time."""
-        from crossperf.report.figures.style import saving
+        from crossperf.report.figures.sheet import settings
 
+        # Title and caption travel inside the file; the date does not, so that the same figure is the same file.
+        metadata = {"Title": self.title, "Subject" if kind == "pdf" else "Description": self.caption}
+        undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
         into = io.BytesIO()
-        with saving(self.name):
-            self.figure.savefig(into, format=kind, dpi=DPI, metadata=self._metadata(kind))
+        with settings(self.name):
+            self.figure.savefig(into, format=kind, dpi=DPI, metadata={**metadata, **undated})
         return into.getvalue()
-
-    def _metadata(self, kind: str) -> dict[str, Any]:
-        """Title and caption travel inside the file; the date does not, so that the same figure is the same file."""
-        if kind == "svg":
-            return {"Title": self.title, "Description": self.caption, "Date": None}
-        if kind == "png":
-            return {"Title": self.title, "Description": self.caption}
-        return {"Title": self.title, "Subject": self.caption, "CreationDate": None}

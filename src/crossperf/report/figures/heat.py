@@ -1,6 +1,6 @@
-"""A heat map: names down the side, platforms along the top, a number in every cell."""
+"""Heat maps: where a model is wrong, and which counters are missing."""
 
-# R rows, C columns
+# R rows, C columns, N cells, A applications, P platforms
 
 from __future__ import annotations
 
@@ -13,24 +13,20 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import ScaledTranslation
 
-from crossperf.arrays import Floats
+from crossperf.arrays import Floats, Integers
+from crossperf.evaluation.result import Evaluation
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.colours import FAINT, ON_DEEP, ON_PALE, PALE_TO_DEEP, Look
-from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.style import SMALL, WIDTH
-from crossperf.report.figures.words import fitted_apart
+from crossperf.report.figures.sheet import SMALL, WIDTH, Sheet
+from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, percent, plain, times
 
-#: Most rows of a map; a longer list tells how many it leaves out.
-MOST_ROWS = 40
-#: Inches of a row, of the legend below, and the widest that names may run.
-_ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0
-#: Below this many inches a column has no room for its numbers.
-_ROOM_FOR_NUMBERS = 0.42
-#: Ground left between cells, in rows and columns, and between the totals and the rest.
-_BETWEEN, APART = 0.05, 0.3
+_MOST_ROWS = 40  # most rows of a map; a longer list tells how many it leaves out
+_ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0  # inches of a row, of the legend below, and the widest that names may run
+_ROOM_FOR_NUMBERS = 0.42  # below this many inches a column has no room for its numbers
+_BETWEEN, _APART = 0.05, 0.3  # ground left between cells, in rows and columns, and between the totals and the rest
 #: Points from the cells up to a platform's mark, and from the mark's middle on to its name.
 _TO_MARK, _TO_NAME = 7.0, 7.0
-#: From this class on the numbers in the cells are light.
-_DEEP = 4
+_DEEP = 4  # from this class on the numbers in the cells are light
 
 
 @dataclass(frozen=True)
@@ -39,10 +35,6 @@ class Classes:
 
     begins: tuple[float, ...]
     labels: tuple[str, ...]
-
-    def of(self, value: float) -> int:
-        """Return the number of a value's class."""
-        return int(np.searchsorted(self.begins, value, side="right")) - 1
 
 
 @dataclass(frozen=True)
@@ -57,6 +49,72 @@ class Map:
     classes: Classes
     number: Callable[[float], str]
     text: Callable[[int, int], str]
+
+
+_FACTORS = Classes((1.0, 1.1, 1.25, 1.5, 2.0, 4.0), ("to 1.1x", "to 1.25x", "to 1.5x", "to 2x", "to 4x", "4x or more"))
+_SHARES = Classes((0.0, 0.05, 0.25, 0.5, 0.75, 1.0), ("under 5%", "5% up", "25% up", "50% up", "75% up", "all"))
+
+
+def errors(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) -> None:
+    """Draw the typical factor of a model for each application on each platform, the worst applications first."""
+    held = cells.held_out(evaluation)
+    name, _ = cells.predictions_of(evaluation, model)
+    sum_ap, count_ap = held.error_by_app(name)
+    worst_a = np.argsort(-sum_ap.sum(axis=1) / np.maximum(count_ap.sum(axis=1), 1), kind="stable")[:_MOST_ROWS]
+    sum_rc, count_rc = (_with_totals(whole_ap, worst_a) for whole_ap in (sum_ap, count_ap))
+    factor_rc = np.exp(np.divide(sum_rc, count_rc, out=np.full(sum_rc.shape, np.nan), where=count_rc > 0))
+    rows = ["all applications", *(held.apps[a] for a in worst_a)]
+    columns = [*held.platforms, "all"]
+
+    def text(row: int, column: int) -> str:
+        where = "all platforms" if column == len(held.platforms) else plain(columns[column])
+        factor, often = times(float(factor_rc[row, column])), count(int(count_rc[row, column]), "prediction")
+        return f"{plain(rows[row])} on {where}: off by {factor} ({often})"
+
+    at_r = [0.0, *(1 + _APART + a for a in range(len(worst_a)))]
+    at_c = [*range(len(held.platforms)), len(held.platforms) + _APART]
+    heat(sheet, Map(rows, columns, factor_rc, at_r, at_c, _FACTORS, _short, text), cells.looks(evaluation), "off by")
+    sheet.title = f"Where is {fitted(sheet, name, 2.6, 14)} wrong?"
+    sheet.caption = (
+        f"{cells.those(evaluation, len(held), 'cell')}, {count(len(held.apps), 'application')}, the worst first. Off "
+        "by: the typical factor between predicted and measured time, each over that on the source; 1.00 is "
+        "perfect. A dot: nothing to predict there."
+        f"{left_out(len(held.apps) - len(worst_a), 'application', 'with smaller errors')}"
+    )
+
+
+def _short(factor: float) -> str:
+    return f"{factor:.2f}" if factor < 9.995 else f"{factor:.0f}" if factor < 999.5 else "1k+"
+
+
+def _with_totals(whole_ap: Floats, rows_a: Integers) -> Floats:
+    """Return some rows below the total of all rows, each with its total at the end."""
+    with_row = np.vstack([whole_ap.sum(axis=0), whole_ap[rows_a]])
+    return np.column_stack([with_row, with_row.sum(axis=1)])
+
+
+def missing(sheet: Sheet, evaluation: Evaluation) -> None:
+    """Draw which share of each platform's runs lacks a counter, for the counters with gaps."""
+    info = cells.table_info(evaluation)
+    gaps = info.missing_counters
+    if not gaps:
+        raise NothingToDraw(f"None of {count(info.counters, 'counter')} is missing from any run.")
+    platforms = [platform.name for platform in info.platforms]
+    counters = sorted(gaps, key=lambda name: (-sum(gaps[name].values()), name))[:_MOST_ROWS]
+    share_rc = np.array([[gaps[name].get(platform, np.nan) for platform in platforms] for name in counters])
+
+    def text(row: int, column: int) -> str:
+        share, platform = percent(float(share_rc[row, column])), plain(platforms[column])
+        return f"{plain(counters[row])} is missing from {share} of the runs on {platform}"
+
+    at_r, at_c = range(len(counters)), range(len(platforms))
+    shown = Map(counters, platforms, share_rc, at_r, at_c, _SHARES, percent, text)
+    heat(sheet, shown, cells.looks(evaluation), "missing from")
+    left = left_out(len(gaps) - len(counters), "counter", "with smaller gaps")
+    sheet.caption = (
+        f"{count(len(gaps), 'counter')} of {info.counters:,} with gaps, over {count(info.runs, 'run')}; a dot: "
+        f"in every run.{left}"
+    )
 
 
 def heat(sheet: Sheet, what: Map, looks: dict[str, Look], legend_title: str) -> None:
@@ -81,7 +139,7 @@ def heat(sheet: Sheet, what: Map, looks: dict[str, Look], legend_title: str) -> 
             axes.plot(x, 1, marker=look.shape, color=look.colour, markersize=6, clip_on=False, transform=above)
     axes.set(xlim=(-0.5, room / column - 0.5), ylim=(max(what.at_r) + 0.5 + _LEGEND / _ROW, -0.5))
     axes.spines[:].set_visible(False)
-    _legend(sheet, axes, what, legend_title, (longest + 0.05, column))
+    _legend(sheet, axes, what, legend_title, longest + 0.05, column)
 
 
 def _cells(sheet: Sheet, axes: Axes, what: Map, *, numbers: bool) -> None:
@@ -93,7 +151,7 @@ def _cells(sheet: Sheet, axes: Axes, what: Map, *, numbers: bool) -> None:
             if np.isnan(value):
                 axes.plot(x, y, marker=".", color=FAINT, markersize=2.5)
                 continue
-            number = what.classes.of(value)
+            number = int(np.searchsorted(what.classes.begins, value, side="right")) - 1
             corners.append([(x - half, y - half), (x + half, y - half), (x + half, y + half), (x - half, y + half)])
             colours.append(PALE_TO_DEEP[number])
             if numbers:
@@ -104,15 +162,8 @@ def _cells(sheet: Sheet, axes: Axes, what: Map, *, numbers: bool) -> None:
     axes.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="none"))
 
 
-def _legend(sheet: Sheet, axes: Axes, what: Map, title: str, inches: tuple[float, float]) -> None:
-    """Draw the colours and what they stand for, in one row below the map, from where the names begin.
-
-    Parameters
-    ----------
-    inches
-        How wide the names before the map run, and how wide a column of the map is.
-    """
-    names, column = inches
+def _legend(sheet: Sheet, axes: Axes, what: Map, title: str, names: float, column: float) -> None:
+    """Draw the colours and what they stand for below the map, whose names and columns are this wide, in inches."""
     y, x = max(what.at_r) + 0.5 + 0.3 / _ROW, -0.5 - names / column
     axes.text(x, y, title, ha="left", va="center", fontsize=SMALL)
     x += (sheet.width_of(title, SMALL) + 0.2) / column

@@ -6,26 +6,20 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 from sklearn.metrics import roc_curve
 
 from crossperf.arrays import Floats, Mask
 from crossperf.evaluation import metrics
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import model_legend, named_rows, unit_square
 from crossperf.report.figures.colours import FAINT, INK, lines_of
-from crossperf.report.figures.drawn import NothingToDraw
-from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.style import WIDTH
+from crossperf.report.figures.sheet import WIDTH, Sheet
 from crossperf.report.figures.words import count, percent, plain
 
-#: Corners that a curve keeps: finer than a screen shows.
-_CORNERS = 500
-#: Corners of a curve that have a tooltip.
-_TOOLTIPS = 60
-#: Inches of the sheet that neither bars nor the names before them have.
-_BESIDE = 1.1
+_CORNERS = 500  # corners that a curve keeps: finer than a screen shows
+_TOOLTIPS = 60  # corners of a curve that have a tooltip
+_BESIDE = 1.1  # inches of the sheet that neither bars nor the names before them have
 
 
 def order(sheet: Sheet, evaluation: Evaluation) -> None:
@@ -42,7 +36,9 @@ def order(sheet: Sheet, evaluation: Evaluation) -> None:
         spread = f" ({percent(min(per_fold))} to {percent(max(per_fold))} over folds)" if len(per_fold) > 1 else ""
         sheet.box(axes, (0, share), (row - 0.31, row + 0.31), f"{plain(name)}: {share:.1%}{spread}")
     _references(sheet, axes, evaluation)
-    share_axis(axes, "share of cells whose whole order is right")
+    axes.set(xlim=(0, 1), xticks=[0, 0.25, 0.5, 0.75, 1], xlabel="share of cells whose whole order is right")
+    axes.xaxis.set_major_formatter("{x:.0%}")
+    axes.grid(True, axis="x")
     sheet.caption = _order_caption(evaluation)
 
 
@@ -62,15 +58,8 @@ def _references(sheet: Sheet, axes: Axes, evaluation: Evaluation) -> None:
         from_, to = (share - width, share) if left else (share, share + width)
         line = sum(begin < to and from_ < end for begin, end in taken)
         taken.append((from_, to))
-        axes.annotate(
-            text,
-            (share, 1),
-            (-3 if left else 3, 4 + 15 * line),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            fontsize=10,
-        )
+        offset, side = (-3 if left else 3, 4 + 15 * line), "right" if left else "left"
+        axes.annotate(text, (share, 1), offset, ("data", "axes fraction"), "offset points", ha=side, fontsize=10)
 
 
 def _order_caption(evaluation: Evaluation) -> str:
@@ -86,20 +75,13 @@ def _order_caption(evaluation: Evaluation) -> str:
     return caption.strip()
 
 
-def share_axis(axes: Axes, label: str) -> None:
-    """Make the x axis one of shares from 0 to 100%."""
-    axes.set_xlim(0, 1.0)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    axes.set_xlabel(label)
-    axes.grid(True, axis="x")
-
-
 def roc(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw the ROC curve of each model for "this cell has the most common order"."""
     held = cells.held_out(evaluation)
     cells.predictions_of(evaluation)
-    common = _common_order(evaluation, held.platforms)
+    if len(evaluation.constant.order) < 2:
+        raise NothingToDraw("No workload ran on every platform, so there is no most common order to look for.")
+    common = tuple(held.platforms.index(name) for name in evaluation.constant.order)
     truth_np = held.log_relative_time_np
     complete_n = ~np.isnan(truth_np).any(axis=1)
     positive_n = metrics.order_margin(truth_np[complete_n], common) > 0
@@ -109,8 +91,7 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
             f"{share} of {count(len(positive_n), 'cell')} measured on every platform have the most common order "
             f"({_chain(evaluation)}), so there is nothing to tell apart."
         )
-    axes = sheet.panel(4.3)
-    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
+    axes = unit_square(sheet, "false positive rate", "true positive rate")
     axes.annotate("by chance", (0.62, 0.62), (4, -4), textcoords="offset points", va="top", fontsize=10)
     areas, lines = {}, lines_of(list(held.predictions))
     for name, line in lines.items():
@@ -118,33 +99,26 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
         areas[name] = f"{metrics.order_auc(truth_np, predicted_np, common):.2f}  "
         false_c, true_c = corners(positive_n, metrics.order_margin(predicted_np[complete_n], common))
         axes.plot(false_c, true_c, color=INK, linewidth=line.width, linestyle=line.style, clip_on=False)
-        rested = slice(None, None, -(-len(false_c) // _TOOLTIPS))
-        sheet.points(axes, false_c[rested], true_c[rested], _corner_texts(plain(name), false_c[rested], true_c[rested]))
-    unit_square(axes, "false positive rate", "true positive rate")
+        every = -(-len(false_c) // _TOOLTIPS)
+        for false, true in zip(false_c[::every].tolist(), true_c[::every].tolist(), strict=True):
+            shares = f"{percent(true)} of the cells that have the order, with {percent(false)} of the others"
+            sheet.point(axes, false, true, f"{plain(name)}: finds {shares}")
     model_legend(sheet, axes, lines, areas, title="area", alignment="left")
     sheet.caption = _roc_caption(evaluation, positive_n)
 
 
 def _roc_caption(evaluation: Evaluation, positive_n: Mask) -> str:
     pooled = " The area is that of all folds pooled, the table's 'order_auc' the mean of the folds."
+    pooled = pooled if cells.folds_scored(evaluation) > 1 else ""
     return (
         f"{cells.those(evaluation, len(positive_n), 'cell')}, measured on every platform; {int(positive_n.sum()):,} of "
         f"them have the most common order: {_chain(evaluation)}. A cell counts as having it when the prediction keeps "
-        "every step by more than a margin; the curve runs over all margins."
-        + pooled
-        * (cells.folds_scored(evaluation) > 1)
+        f"every step by more than a margin; the curve runs over all margins.{pooled}"
     )
 
 
 def _chain(evaluation: Evaluation) -> str:
     return " < ".join(plain(name) for name in evaluation.constant.order)
-
-
-def _common_order(evaluation: Evaluation, platforms: tuple[str, ...]) -> metrics.Order:
-    names = evaluation.constant.order
-    if len(names) < 2:
-        raise NothingToDraw("No workload ran on every platform, so there is no most common order to look for.")
-    return tuple(platforms.index(name) for name in names)
 
 
 def corners(positive_n: Mask, score_n: Floats) -> tuple[Floats, Floats]:
@@ -155,10 +129,3 @@ def corners(positive_n: Mask, score_n: Floats) -> tuple[Floats, Floats]:
         kept = np.unique(np.searchsorted(way_c, np.linspace(0, 2, _CORNERS)).clip(0, len(way_c) - 1))
         false_c, true_c = false_c[kept], true_c[kept]
     return false_c, true_c
-
-
-def _corner_texts(name: str, false_c: Floats, true_c: Floats) -> list[str]:
-    return [
-        f"{name}: finds {percent(true)} of the cells that have the order, with {percent(false)} of the others"
-        for false, true in zip(false_c, true_c, strict=True)
-    ]

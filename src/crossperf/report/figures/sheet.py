@@ -1,32 +1,55 @@
-"""The paper that a figure is drawn on: its size, its title, caption and tooltips."""
+"""The paper that a figure is drawn on: its style and size, its title, caption and tooltips."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from crossperf.report.figures.colours import FAINT, INK
 from crossperf.report.figures.drawn import DPI, Drawn, Tooltip
-from crossperf.report.figures.style import SMALL, TITLE, WIDTH, drawing
 
 if TYPE_CHECKING:
     from crossperf.evaluation.result import Evaluation
     from crossperf.report.figures import Plot
 
-#: Height of a line of text over its size, and the inches that a point has.
-_LEADING, _POINT = 1.35, 1 / 72
-#: Inches around everything, and between title, drawing and caption.
-_MARGIN, _GAP = 0.12, 0.14
+#: Inches; a page or a slide scales the whole.
+WIDTH = 7.5
+#: Points.
+TITLE, SMALL = 14.0, 9.5
+_LEADING, _POINT = 1.35, 1 / 72  # height of a line of text over its size, and the inches that a point has
+_MARGIN, _GAP = 0.12, 0.14  # inches around everything, and between title, drawing and caption
+_REACH = 0.12  # inches that a rectangle with a tooltip is wide and high at the least
 
-#: Inches that a rectangle with a tooltip is wide and high at the least.
-_REACH = 0.12
+_STYLE = Path(__file__).with_name("figures.mplstyle")
+_COLOURS = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("xtick.color", "ytick.color", "axes.edgecolor", "grid.color"), FAINT),
+}
+
+
+@contextmanager
+def settings(name: str) -> Iterator[None]:
+    """Set matplotlib for our figures, whatever the caller's own settings, and put those back afterwards.
+
+    Names inside an SVG depend on the figure's name alone.
+    """
+    salt = {"svg.hashsalt": f"crossperf {name}"}
+    with matplotlib.style.context(["default", _STYLE, _COLOURS, salt]), warnings.catch_warnings():
+        # A name in a script that the font lacks is no reason to worry a reader: in an SVG the browser has the glyphs.
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +67,17 @@ class Sheet(Figure):
     """A figure that grows as high as what is on it, and shows itself in a notebook."""
 
     def __init__(self, name: str, title: str) -> None:
-        super().__init__(figsize=(WIDTH, 4.0), dpi=DPI, layout="constrained")
+        self._engine = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN / 2)
+        super().__init__(figsize=(WIDTH, 4.0), dpi=DPI, layout=self._engine)
         FigureCanvasAgg(self)  # with a canvas that can measure text, matplotlib need not draw the whole figure to do so
-        self._engine().set(w_pad=_MARGIN, h_pad=_MARGIN / 2)
         self.name = name
         self.title = title
         self.caption = ""
         self._spots: list[_Spot] = []
 
-    def panel(self, height: float, width: float = WIDTH) -> Axes:
-        """Return the only axes of a sheet whose drawing has this size, in inches."""
-        self.set_size_inches(width, height)
+    def panel(self, height: float) -> Axes:
+        """Return the only axes of a sheet whose drawing has this height, in inches."""
+        self.set_size_inches(WIDTH, height)
         return self.add_subplot()
 
     def panels(self, height: float, columns: int, **options: Any) -> list[Axes]:
@@ -102,16 +125,11 @@ class Sheet(Figure):
         foot = len(caption) * SMALL * _LEADING * _POINT + _MARGIN + _GAP if caption else 0.0
         height = head + body + foot
         self.set_size_inches(width, height)
-        self._engine().set(rect=(0, foot / height, 1, body / height))
+        self._engine.set(rect=(0, foot / height, 1, body / height))
         left = _MARGIN / width
         common: dict[str, Any] = {"ha": "left", "va": "top", "linespacing": _LEADING * 0.86}
         self.text(left, 1 - _MARGIN / height, "\n".join(title), fontsize=TITLE, fontweight="bold", **common)
         self.text(left, (foot - _GAP) / height, "\n".join(caption), fontsize=SMALL, **common)
-
-    def _engine(self) -> ConstrainedLayoutEngine:
-        engine = self.get_layout_engine()
-        assert isinstance(engine, ConstrainedLayoutEngine)  # noqa: S101 - set in `__init__`
-        return engine
 
     def _wrapped(self, text: str, size: float, width: float) -> list[str]:
         """Return a text in lines that fit the sheet."""
@@ -142,7 +160,7 @@ def draw(
     plot: Plot, how: Callable[..., None], evaluation: Evaluation, chosen: Mapping[str, str | None], *, bare: bool
 ) -> Drawn:
     """Return a figure drawn by its function under our settings."""
-    with drawing():
+    with settings(plot.name):
         sheet = Sheet(plot.name, plot.question)
         how(sheet, evaluation, **chosen)
         return sheet.finish(bare=bare)

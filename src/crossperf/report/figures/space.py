@@ -5,43 +5,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
 from crossperf.arrays import Floats
-from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.latent import LatentMap, sample
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import cloud, named_rows, platform_legend
 from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, INK, Look
-from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import count, left_out, percent, plain
 
-#: Cells drawn, in each of the three panels.
-_MOST = 1200
+_MOST = 1200  # cells drawn, in each of the three panels
 #: Applications with a colour of their own; the rest stand back together. Classes take the colours after these.
 _APPS = 5
 _STANDS_BACK = Look(FAINT, ".")
-#: Best platforms that the legend names.
-_BEST = 6
-#: Counters drawn.
-_DRIVERS = 15
+_BEST = 6  # best platforms that the legend names
+_DRIVERS = 15  # counters drawn
 
 
 def space(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw the map three times: coloured by application, by class of the platform profiled on, by fastest platform."""
     latent = _latent(evaluation)
-    drawn = cells.sample(len(latent), _MOST, evaluation.seed)
+    drawn = sample(len(latent), _MOST, evaluation.seed)
     xy_n2 = latent.xy_n2[drawn]
     workloads = [latent.workloads[w] for w in latent.workload_n[drawn]]
     platforms = [evaluation.table.platforms[p] for p in latent.source_n[drawn]]
     fastest = [evaluation.table.platforms[latent.fastest_w[w]] for w in latent.workload_n[drawn]]
+    looks, often = cells.looks(evaluation), [name for name, _ in Counter(fastest).most_common(_BEST)]
     colourings = (
         ("application", *_by_app([app for app, _ in workloads])),
-        ("class profiled on", *_by_class(_classes(evaluation, platforms))),
-        ("fastest platform", *_by_best(fastest, cells.looks(evaluation))),
+        ("class profiled on", *_by_class(evaluation, platforms)),
+        ("fastest platform", [looks[name] for name in fastest], {name: looks[name] for name in often}),
     )
     rows = max(len(named) for _, _, named in colourings)
     panels = sheet.panels(3.05 + 0.235 * rows, 3, sharex=True, sharey=True)
@@ -68,12 +65,6 @@ def _latent(evaluation: Evaluation) -> LatentMap:
     return latent
 
 
-def _classes(evaluation: Evaluation, platforms: Sequence[str]) -> list[str]:
-    info = evaluation.table.info
-    known = {own.name: own.platform_class or "unknown" for own in info.platforms} if info else {}
-    return [known.get(name, "unknown") for name in platforms]
-
-
 def _by_app(app_n: Sequence[str]) -> tuple[list[Look], dict[str, Look]]:
     """Return the look of each cell's application, and those applications that have one of their own."""
     often = [app for app, _ in Counter(app_n).most_common(_APPS)]
@@ -83,15 +74,13 @@ def _by_app(app_n: Sequence[str]) -> tuple[list[Look], dict[str, Look]]:
     return [named.get(app, _STANDS_BACK) for app in app_n], legend
 
 
-def _by_class(class_n: Sequence[str]) -> tuple[list[Look], dict[str, Look]]:
-    names, shapes = sorted(set(class_n)), ("o", "^", "s")
-    colours = GROUP_COLOURS[_APPS:]
+def _by_class(evaluation: Evaluation, platform_n: Sequence[str]) -> tuple[list[Look], dict[str, Look]]:
+    info = evaluation.table.info
+    known = {own.name: own.platform_class or "unknown" for own in info.platforms} if info else {}
+    class_n = [known.get(name, "unknown") for name in platform_n]
+    names, shapes, colours = sorted(set(class_n)), ("o", "^", "s"), GROUP_COLOURS[_APPS:]
     named = {name: Look(colours[i % len(colours)], shapes[i % 3]) for i, name in enumerate(names)}
     return [named[name] for name in class_n], named
-
-
-def _by_best(best_n: Sequence[str], looks: Mapping[str, Look]) -> tuple[list[Look], dict[str, Look]]:
-    return [looks[name] for name in best_n], {name: looks[name] for name, _ in Counter(best_n).most_common(_BEST)}
 
 
 def _panel(sheet: Sheet, axes: Axes, xy_n2: Floats, looks_n: list[Look], named: dict[str, Look], title: str) -> None:

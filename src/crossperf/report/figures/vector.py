@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,14 +15,17 @@ from matplotlib.lines import Line2D
 
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError, did_you_mean, some_of
+from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import FIGURES, Drawn, cells
 from crossperf.report.figures.axes import legend, line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import INK, Look, lines_of
-from crossperf.report.figures.sheet import Sheet
+from crossperf.report.figures.sheet import Sheet, draw
 from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, plain, times
 
+#: Applications to choose from; of more, those with the most cells.
+MOST_APPS = 200
 #: More models than this would bury the measurement: the first are drawn, and fewer of them on many platforms.
 _MOST_MODELS, _FEW_MODELS, _MANY_PLATFORMS = 4, 2, 12
 
@@ -39,10 +44,9 @@ class Vector:
     predicted_3p: dict[str, Floats]
 
     @property
-    def every(self) -> Floats:
-        """All quartiles that are known."""
-        values = np.concatenate([self.measured_3p.ravel(), *(own.ravel() for own in self.predicted_3p.values())])
-        return np.asarray(values[~np.isnan(values)])
+    def series(self) -> list[Floats]:
+        """The quartiles, the measured ones first."""
+        return [self.measured_3p, *self.predicted_3p.values()]
 
 
 def vector(
@@ -59,14 +63,13 @@ def vector(
     """
     held = cells.held_out(evaluation)
     app = _chosen(held, app)
-    sheet.title = question(fitted(sheet, app, 2.6, 14))
+    sheet.title = _question(fitted(sheet, app, 2.6, 14))
     shown = vectors(evaluation, [app])[0]
     _draw(sheet, evaluation, shown, among or [shown])
-    sheet.caption = caption(evaluation, shown)
+    sheet.caption = _caption(evaluation, shown)
 
 
-def question(app: str) -> str:
-    """Return what the figure of an application answers."""
+def _question(app: str) -> str:
     return f"How fast is {app} on each platform?"
 
 
@@ -77,7 +80,9 @@ def vectors(evaluation: Evaluation, apps: Sequence[str]) -> list[Vector]:
     measured_wp = np.exp(log_time_wp - np.nanmin(log_time_wp, axis=1, keepdims=True))
     most = _MOST_MODELS if len(held.platforms) <= _MANY_PLATFORMS else _FEW_MODELS
     first = list(held.predictions.items())[:most]
-    predicted = {name: np.exp(cells.to_fastest(held, own)[1]) for name, own in first}
+    predicted = {
+        name: np.exp(metrics.to_fastest(held.log_relative_time_np, own.predicted_np)[1]) for name, own in first
+    }
     app_n, number = held.app_n, {app: i for i, app in enumerate(held.apps)}
     made = []
     for app in apps:
@@ -123,7 +128,8 @@ def _draw(sheet: Sheet, evaluation: Evaluation, shown: Vector, among: Sequence[V
     line = 0.19 if len(platforms) <= 8 else 0.135
     axes = sheet.panel(1.2 + len(platforms) * (line * rows + 0.14))
     named_rows(sheet, axes, platforms)
-    ratio_axis(axes.xaxis, np.concatenate([other.every for other in among]), "time relative to the fastest platform")
+    every = np.array([other.series for other in among])
+    ratio_axis(axes.xaxis, every[~np.isnan(every)], "time relative to the fastest platform")
     step = line / (line * rows + 0.14)
     looks, styles = cells.looks(evaluation), lines_of(list(evaluation.held_out.predictions))  # type: ignore[union-attr]
     for row, (p, name) in enumerate(zip(order_p, platforms, strict=True)):
@@ -142,14 +148,9 @@ def _draw(sheet: Sheet, evaluation: Evaluation, shown: Vector, among: Sequence[V
 def _series(
     sheet: Sheet, axes: Axes, quartiles_3: Floats, where: tuple[float, str], look: Look, name: str, *, filled: bool
 ) -> None:
-    """Draw median and middle half of some ratios, with a tooltip.
+    """Draw median and middle half of some ratios at a height, with a tooltip.
 
-    Where there are none, both are drawn unseen at 1x: a page that moves the marks finds them by their names.
-
-    Parameters
-    ----------
-    where
-        The height of the marks, and how they are called inside an SVG: ``line-`` and ``dot-`` go before.
+    Where there are none, both are drawn unseen at 1x: a page that moves the marks finds them by their names in the SVG.
     """
     height, gid = where
     known = not np.isnan(quartiles_3).any()
@@ -161,8 +162,7 @@ def _series(
     if not filled:
         dot.set_markerfacecolor("none")
     if known:
-        words = f"{name}: median {times(middle)}, middle half {times(first)} to {times(third)}"
-        sheet.box(axes, (first, third), (height - 0.08, height + 0.08), words)
+        sheet.box(axes, (first, third), (height - 0.08, height + 0.08), f"{name}: {_in_words(quartiles_3)}")
 
 
 def _legend(sheet: Sheet, axes: Axes, shapes: dict[str, str]) -> None:
@@ -174,8 +174,7 @@ def _legend(sheet: Sheet, axes: Axes, shapes: dict[str, str]) -> None:
     legend(axes, labels, handles, bbox_to_anchor=(1.0, 1.0), handletextpad=0.7)
 
 
-def caption(evaluation: Evaluation, shown: Vector) -> str:
-    """Return what the figure of an application shows, with its counts."""
+def _caption(evaluation: Evaluation, shown: Vector) -> str:
     models_left = len(cells.held_out(evaluation).predictions) - len(shown.predicted_3p)
     left = left_out(models_left, "further model")
     predicted = (
@@ -187,3 +186,50 @@ def caption(evaluation: Evaluation, shown: Vector) -> str:
         f"{plain(shown.app)}: {cells.those(evaluation, shown.inputs, 'input')}{predicted}. The mark is the median, the "
         f"line the middle half.{left}"
     )
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """The drawing of the first choice, what the script needs for the others, and a note on those left out."""
+
+    drawn: Drawn
+    facts: dict[str, Any]
+    left_out: str
+
+
+def chooser(evaluation: Evaluation) -> Chooser:
+    """Return the figure with a choice of applications: one drawing with room for all, and its marks for each."""
+    held = cells.held_out(evaluation)
+    names = [held.apps[a] for a in np.argsort(-np.bincount(held.app_n), kind="stable")]
+    among = vectors(evaluation, sorted(names[:MOST_APPS]))
+    drawn = draw(FIGURES["vector"], partial(vector, among=among), evaluation, {"app": names[0]}, bare=True)
+    order_p = fastest_first(among)
+    facts = {
+        "chosen": [own.app for own in among].index(names[0]),
+        "platforms": [plain(held.platforms[p]) for p in order_p],
+        "series": ["measured", *(f"predicted by {plain(model)}" for model in among[0].predicted_3p)],
+        "apps": [
+            {
+                "name": plain(own.app),
+                "question": _question(plain(own.app)),
+                "caption": _caption(evaluation, own),
+                "marks": [[_mark(drawn, own_3p[:, p]) for own_3p in own.series] for p in order_p],
+            }
+            for own in among
+        ],
+    }
+    more = len(names) - len(among)
+    return Chooser(drawn, facts, f"the {len(among)} with the most cells; {more:,} more are left out" if more else "")
+
+
+def _mark(drawn: Drawn, quartiles_3: Floats) -> list[Any] | None:
+    """Return where the line begins, the mark lies and the line ends, in points from the left edge, and in words."""
+    if np.isnan(quartiles_3).any():
+        return None
+    pixels_3 = drawn.figure.axes[0].transData.transform([(ratio, 0.0) for ratio in quartiles_3])[:, 0]
+    return [*np.round(pixels_3 * 72 / drawn.figure.dpi, 1).tolist(), _in_words(quartiles_3)]
+
+
+def _in_words(quartiles_3: Floats) -> str:
+    first, middle, third = map(times, quartiles_3.tolist())
+    return f"median {middle}, middle half {first} to {third}"

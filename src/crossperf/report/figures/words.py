@@ -104,11 +104,7 @@ def fitted_apart(sheet: Sheet, names: Iterable[str], room: float, size: float) -
 
 
 def _without_common(names: list[str], *, tail: bool) -> list[str]:
-    """Return names without the head that all share, and without the tail.
-
-    >>> _without_common(["node-10-fast", "node-20-fast"], tail=True)
-    ['…10…', '…20…']
-    """
+    """Return names without the head, and the tail, that all share: ``…10…`` where ``node-20-fast`` is the other."""
     head = len(commonprefix(names))  # noqa: RUF071
     end = len(commonprefix([name[head:][::-1] for name in names])) if tail else 0  # noqa: RUF071
     while head and any(name[head - 1].isdigit() for name in names):  # a number stays whole
@@ -119,9 +115,4 @@ def _without_common(names: list[str], *, tail: bool) -> list[str]:
 
 
 def _shortened(name: str, kept: int) -> str:
-    """Return a name with some of its letters, those at both ends.
-
-    >>> _shortened("abcdefgh", 4), _shortened("abc", 3)
-    ('ab…gh', 'abc')
-    """
     return name if kept >= len(name) else f"{name[: (kept + 1) // 2]}…{name[len(name) - kept // 2 :]}"

@@ -1,4 +1,4 @@
-"""How much slower each platform is than the fastest, over the workloads (the paper's Figure 2)."""
+"""How times spread: over the workloads of each platform (the paper's Figure 2), and over repeats of a run."""
 
 # W workloads, P platforms
 
@@ -6,24 +6,22 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
 from crossperf.arrays import Floats
+from crossperf.evaluation.latent import sample
 from crossperf.evaluation.result import Evaluation
-from crossperf.report.figures import cells
+from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import line_at_1x, named_rows, ratio_axis
-from crossperf.report.figures.colours import INK, Look
-from crossperf.report.figures.drawn import NothingToDraw
+from crossperf.report.figures.colours import FAINT, INK, Look
 from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.words import count, percent, plain, times
+from crossperf.report.figures.words import count, how_often, percent, plain, times
 
-#: Workloads drawn as points; the lines are of all.
-_MOST = 400
-#: More points of a platform than this are held as an image rather than as shapes.
-_AS_IMAGE = 250
+_MOST = 400  # workloads drawn as points; the lines are of all
+_AS_IMAGE = 250  # more points of a platform than this are held as an image rather than as shapes
 #: Where the points of a row lie and where its line, in rows: points above, line below.
 _POINTS, _LINE = (-0.32, 0.02), 0.2
-#: Where the numbers beside the rows end, in points from the axes.
-_COLUMNS = (54, 110)
+_COLUMNS = (54, 110)  # where the numbers beside the rows end, in points from the axes
 
 
 def distribution(sheet: Sheet, evaluation: Evaluation) -> None:
@@ -38,7 +36,7 @@ def distribution(sheet: Sheet, evaluation: Evaluation) -> None:
     names = [held.platforms[p] for p in rows_p]
     axes = sheet.panel(0.85 + len(names) * (0.5 if len(names) <= 10 else 0.4))
     named_rows(sheet, axes, names)
-    drawn_w = cells.sample(len(relative_wp), _MOST, evaluation.seed)
+    drawn_w = sample(len(relative_wp), _MOST, evaluation.seed)
     looks = cells.looks(evaluation)
     for row, (p, name) in enumerate(zip(rows_p, names, strict=True)):
         _row(sheet, axes, row, relative_wp[:, p], relative_wp[drawn_w, p], looks[name], name)
@@ -60,13 +58,9 @@ def _row(sheet: Sheet, axes: Axes, row: int, relative_w: Floats, drawn_w: Floats
     axes.plot([first, third], [row + _LINE] * 2, color=look.colour, linewidth=5, solid_capstyle="butt")
     axes.plot([middle], [row + _LINE], marker=look.shape, markersize=8, color=look.colour, markeredgecolor=INK)
     _beside(axes, row, (times(middle), percent(fastest)))
-    sheet.box(
-        axes,
-        (float(low), float(high)),
-        (row - 0.4, row + 0.4),
-        f"{plain(name)}: median {times(middle)}, middle half {times(first)} to {times(third)}, fastest for "
-        f"{percent(fastest)} of {count(len(relative_w), 'workload')}",
-    )
+    middle_half = f"median {times(middle)}, middle half {times(first)} to {times(third)}"
+    often = f"fastest for {percent(fastest)} of {count(len(relative_w), 'workload')}"
+    sheet.box(axes, (float(low), float(high)), (row - 0.4, row + 0.4), f"{plain(name)}: {middle_half}, {often}")
 
 
 def _beside(axes: Axes, row: float, texts: tuple[str, str], va: str = "center") -> None:
@@ -82,4 +76,35 @@ def _caption(evaluation: Evaluation, workloads: int, drawn: int) -> str:
         f"{cells.those(evaluation, workloads, 'workload')}. {points}; the mark is the median of all, the thick line "
         "the middle half, the thin line the 5th to the 95th percentile. Fastest: the share of a platform's workloads "
         "that it runs fastest."
+    )
+
+
+def noise(sheet: Sheet, evaluation: Evaluation) -> None:
+    """Draw how much repeats of the same run vary on each platform, the steadiest first."""
+    info = cells.table_info(evaluation)
+    noisy = sorted((own.noise, own.name, own) for own in info.platforms if own.noise is not None)
+    middle, tail = info.noise.median, info.noise.p90
+    if not noisy or middle is None or tail is None:
+        raise NothingToDraw("No run was repeated, so the noise is not known. Measure each run twice or more.")
+    axes = sheet.panel(1.0 + 0.36 * len(noisy))
+    named_rows(sheet, axes, [name for _, name, _ in noisy])
+    looks = cells.looks(evaluation)
+    for row, (variation, name, platform) in enumerate(noisy):
+        look = looks[name]
+        axes.plot([0, variation], [row, row], color=look.colour, linewidth=2)
+        axes.plot(variation, row, marker=look.shape, markersize=9, color=look.colour, clip_on=False)
+        text = f"{variation:.1%}"
+        axes.text(1.1, row, text, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=10)
+        measured = f"{count(platform.workloads, 'workload')}, {count(platform.runs, 'run')}"
+        tooltip = f"{plain(name)}: {text} in the median of {measured}"
+        sheet.box(axes, (0, variation), (row - 0.4, row + 0.4), tooltip)
+    axes.axvline(middle, color=FAINT, linewidth=1.2, linestyle="--", zorder=1)
+    axes.set_xlim(0, max(noisy[-1][0], middle, 1e-4) * 1.05)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g}%"))
+    axes.set_xlabel("variation of repeats: standard deviation over mean")
+    axes.grid(True, axis="x")
+    sheet.caption = (
+        f"{count(info.cells, 'cell')} of {count(info.runs, 'run')}, each measured {how_often(info.repeats)}; the mark "
+        f"is the median over a platform's cells, the dashed line of all ({middle:.1%}; one cell in ten varies by "
+        f"{tail:.1%} or more)."
     )
