@@ -25,7 +25,7 @@ from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
 from crossperf import catalog, dataset, evaluation, model
 from crossperf.dataset import Dataset, Features
 from crossperf.evaluation import metrics
-from crossperf.model.fitted.encoding import Encoder
+from crossperf.model.fitted.scales import Encoder
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

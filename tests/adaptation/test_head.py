@@ -10,7 +10,7 @@ from crossperf.adaptation.head import KnownWorkloads, fit_head, log_prior_g, sug
 from crossperf.arrays import Floats
 from crossperf.dataset import Cells, Columns, Dataset, Features
 from crossperf.datasets import toy
-from crossperf.model.fitted.head import Head
+from crossperf.model.fitted.adapted import Head
 from tests.model.conftest import with_gaps
 
 NOTHING = np.empty(0, np.int64)

@@ -7,7 +7,7 @@ import pytest
 
 from crossperf.dataset import Columns
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
-from crossperf.errors import DatasetError
+from crossperf.errors import PredictError
 from crossperf.records import Run
 from crossperf.runs.table import from_runs
 
@@ -80,7 +80,7 @@ def test_features_come_in_the_columns_of_a_model_and_lack_what_was_not_measured(
 
 def test_cells_without_any_counter_of_a_model_are_refused(measured: Measured) -> None:
     with pytest.raises(
-        DatasetError, match=r"^mine: found none of the 2 counters .*expected extras, y \(did you mean 'extra'\?\)"
+        PredictError, match=r"^mine: found none of the 2 counters .*expected extras, y \(did you mean 'extra'\?\)"
     ):
         measured.features(Columns.of(["extras", "y"], ["p", "q"]))
 

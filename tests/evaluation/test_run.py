@@ -18,9 +18,8 @@ from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import ablation, evaluate, score_cells
 from crossperf.evaluation.scores import METRICS, Scores
 from crossperf.model import Median, Ridge
-from crossperf.model.fitted.intervals import Forecast
-from crossperf.model.fitted.novelty import NoveltyScores
-from crossperf.model.fitted.simple import Medians
+from crossperf.model.fitted.confidence import Forecast, NoveltyScores
+from crossperf.model.fitted.peers import Medians
 from crossperf.runs.table import from_frame
 
 

@@ -13,7 +13,7 @@ from crossperf.datasets import toy
 from crossperf.errors import SettingsError
 from crossperf.model.default import Crossperf, _even_folds, _weights
 from crossperf.model.fitted.blend import Blend, difficulty
-from crossperf.model.fitted.protocols import Forecaster, KnownRuns
+from crossperf.model.fitted.model import Forecaster, KnownRuns
 from tests.model.conftest import QUICK, factor_elsewhere, with_flag, with_values
 
 

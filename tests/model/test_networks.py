@@ -9,11 +9,10 @@ import torch
 from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 from crossperf.model import Dnn, VaeDnn
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.protocols import Forecaster, KnownRuns, LatentSpace
+from crossperf.model.fitted.model import FittedModel, Forecaster, KnownRuns, LatentSpace
 from crossperf.model.learn.training import filled
 from crossperf.model.networks import EPOCHS, steps_for
-from crossperf.model.state import flatten, restore
+from crossperf.model.store import flatten, restore
 from tests.model.conftest import QUICK
 
 

@@ -15,7 +15,7 @@ from crossperf.errors import CrossperfError
 from crossperf.model import TrainedModel, load, save, train
 from crossperf.model.fitted.adapted import AdaptedForecaster
 from crossperf.model.fitted.model import FittedModel
-from crossperf.model.state import PARTS, State, flatten, part_class, restore
+from crossperf.model.store import PARTS, State, flatten, part_class, restore
 from crossperf.model.wrapped import Wrapped
 from tests.model.conftest import QUICK
 from tests.model.test_store_v2 import FORMAT_2

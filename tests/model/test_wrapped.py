@@ -18,7 +18,7 @@ from crossperf.arrays import Floats
 from crossperf.dataset import Dataset, Features
 from crossperf.errors import CrossperfError
 from crossperf.model import Wrapped
-from crossperf.model.fitted.limits import fill_targets
+from crossperf.model.fitted.scales import fill_targets
 from crossperf.model.peers import Median
 from crossperf.model.wrapped import Regressor, as_predictor
 from tests.model.conftest import held_out_factor, with_gaps

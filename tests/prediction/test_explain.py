@@ -17,9 +17,8 @@ from crossperf.dataset import Dataset, Features
 from crossperf.datasets import toy
 from crossperf.errors import PredictError
 from crossperf.model import TrainedModel
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.protocols import KnownRuns
-from crossperf.model.fitted.simple import Linear
+from crossperf.model.fitted.model import FittedModel, KnownRuns
+from crossperf.model.fitted.peers import Linear
 from crossperf.model.peers import Ridge
 from crossperf.prediction.answer import predict
 from crossperf.prediction.explain import Explanation, explain

@@ -6,8 +6,9 @@ import json
 
 import numpy as np
 
+from crossperf import plain
 from crossperf.dataset import Cells
-from crossperf.prediction.neighbours import Neighbour, nearest
+from crossperf.prediction.explain import Neighbour, nearest
 
 WORKLOADS = (("a", "1"), ("b", "1"), ("c", "1"), ("d", "1"))
 TIME_WP = np.array([[1.0, 2.0, 4.0], [6.0, 3.0, 9.0], [np.nan, 5.0, 10.0], [7.0, 7.0, np.nan]])
@@ -50,6 +51,6 @@ def test_a_workload_that_never_ran_there_is_relative_to_its_fastest_platform() -
 
 
 def test_a_neighbour_turns_to_json() -> None:
-    facts = json.loads(json.dumps([near.to_json() for near in find((0.0, 2.0))], allow_nan=False))
+    facts = json.loads(json.dumps(plain.to_json(find((0.0, 2.0))), allow_nan=False))
     assert facts[0]["relative_time"]["p"] is None
     assert set(facts[0]) == {"app", "input", "distance", "relative_to", "relative_time"}

@@ -11,7 +11,7 @@ from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import PredictError
 from crossperf.model import TrainedModel
-from crossperf.prediction.question import Question, ask, measure
+from crossperf.prediction.answer import Question, ask, measure
 from crossperf.records import Run
 from crossperf.runs.table import RunsTable
 
@@ -28,7 +28,7 @@ def test_the_runs_of_training_are_the_features_of_training(
     assert question.notes == ()
     assert question.features.columns == trained.columns
     np.testing.assert_array_equal(question.features.values_nf, toy_data.X.values_nf)
-    np.testing.assert_array_equal(question.source_n, toy_data.source_n)
+    np.testing.assert_array_equal(question.features.source_n, toy_data.source_n)
 
 
 def test_a_few_records_are_the_same_question_as_their_table(trained: TrainedModel) -> None:

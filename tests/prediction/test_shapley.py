@@ -15,6 +15,7 @@ from crossperf import model
 from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 from crossperf.prediction import shapley
+from crossperf.prediction.explain import Explanation
 from crossperf.prediction.shapley import Attribution, attribute
 
 Floats = NDArray[np.float64]
@@ -207,7 +208,7 @@ def test_a_source_without_known_cells_is_compared_with_all_as_if_they_came_from_
 
 def test_an_attribution_turns_to_json() -> None:
     result = sampled(lambda rows_nf: np.nansum(rows_nf, axis=1), np.array([1.0, np.nan, 0.5, 3.0]))
-    facts = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    facts = json.loads(json.dumps(Explanation("a", "1", "p", "q", result).to_json(), allow_nan=False))["attribution"]
     assert [part["feature"] for part in facts["contributions"]] == [part.feature for part in result.contributions]
     assert {part["feature"] for part in facts["contributions"] if part["value"] is None} == {"b"}
     assert facts["contributions"][0]["factor"] == pytest.approx(math.exp(result.contributions[0].contribution))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import TableFacts
 from crossperf.display import CellView, TableView
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions

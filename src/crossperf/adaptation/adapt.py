@@ -22,6 +22,7 @@ from crossperf.model.fitted.adapted import Adapted, add_platform
 from crossperf.model.trained import TrainedModel
 from crossperf.runs.table import RunsTable, Source, read_runs
 
+Workloads = Sequence[Workload]
 #: With fewer workloads than this, nothing beyond the general level can be learned.
 LEAST = 2
 
@@ -186,12 +187,8 @@ def _read(model: TrainedModel, runs: Source, platform: str | None) -> _New:
     table = read_runs(runs)
     measured = measured_table(table)
     name = _new_platform(table, measured, model, platform)
-    time_of = {
-        (workload, on): time
-        for workload, on, time in zip(
-            measured.workload_of_n, measured.platform_n, measured.runtime_s_n.tolist(), strict=True
-        )
-    }
+    cell_of_n = zip(measured.workload_of_n, measured.platform_n, strict=True)
+    time_of = dict(zip(cell_of_n, measured.runtime_s_n.tolist(), strict=True))
     on_new = [workload for workload in measured.workloads if (workload, name) in time_of]
     trained_on = set(model.workloads)
     added = [w for w in on_new if w not in trained_on and any((w, source) in time_of for source in model.sources)]
@@ -210,7 +207,7 @@ def _read(model: TrainedModel, runs: Source, platform: str | None) -> _New:
     )
 
 
-def _with_added(model: TrainedModel, measured: Measured, added: Sequence[Workload]) -> tuple[Cells, Features]:
+def _with_added(model: TrainedModel, measured: Measured, added: Workloads) -> tuple[Cells, Features]:
     """Return the model's cells and features, with those on known platforms of workloads that it does not know."""
     cells = model.cells
     workloads = (*cells.workloads, *added)
@@ -269,12 +266,7 @@ def _new_platform(table: RunsTable, measured: Measured, model: TrainedModel, pla
 
 
 def _notes(
-    measured: Measured,
-    model: TrainedModel,
-    name: str,
-    on_new: Sequence[Workload],
-    used: Sequence[Workload],
-    added: Sequence[Workload],
+    measured: Measured, model: TrainedModel, name: str, on_new: Workloads, used: Workloads, added: Workloads
 ) -> list[str]:
     notes = []
     if measured.failed_runs:
@@ -297,5 +289,5 @@ def _notes(
     return notes
 
 
-def _words(workloads: Sequence[Workload]) -> str:
+def _words(workloads: Workloads) -> str:
     return some_of([f"{app} {input_}" for app, input_ in workloads], 3)

@@ -22,9 +22,8 @@ import numpy as np
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Cells
 from crossperf.dataset.features import Features
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.head import Head, similarity
-from crossperf.model.fitted.limits import fill_targets
+from crossperf.model.fitted.adapted import Head, similarity
+from crossperf.model.fitted.scales import Encoder, fill_targets
 
 #: Settings: amplitudes of contrasts, of similarity of features, of a linear part in features, and the noise. All are in
 #: units of the spread of the contrasts.
@@ -189,12 +188,9 @@ def softmax(log_weights: Floats) -> Floats:
 
 
 def log_prior_g(known: KnownWorkloads, shots: int, seed: int = 0) -> Floats:
-    """Return the log weight of each setting by how well it does when each known platform in turn is the new one.
+    """Return the log weight of each setting: how well it does when each known platform in turn is the new one.
 
-    Parameters
-    ----------
-    shots
-        How many workloads are measured on the platform that counts as new.
+    ``shots`` is how many workloads are measured on the platform that counts as new.
     """
     n_platforms = known.log_time_wp.shape[1]
     error_g = np.zeros(len(SETTINGS_G4))
@@ -230,16 +226,9 @@ def _errors(view: _View, target_w: Floats, shots: Integers, others: Integers) ->
 def fit_head(
     known: KnownWorkloads, shots: Integers, log_time_k: Floats, seed: int = 0, *, prior_g: Floats | None = None
 ) -> Head:
-    """Return the head of a platform on which some known workloads were measured.
+    """Return the head of a platform on which some known workloads, the ``shots``, took ``log_time_k`` log seconds.
 
-    Parameters
-    ----------
-    shots
-        Which of the known workloads were measured.
-    log_time_k
-        Their log seconds on the new platform.
-    prior_g
-        What `log_prior_g` returned for as many workloads, where it is known already.
+    ``prior_g`` is what `log_prior_g` returned for as many workloads, where it is known already.
     """
     platforms = np.arange(known.log_time_wp.shape[1])
     space = _Space.of(known, platforms)
@@ -264,9 +253,7 @@ def fit_head(
     return Head(
         encoder=known.encoder,
         mean_sf=known.mean_sf,
-        gain_sf=np.stack(
-            [known.inverse_spread_sf[s] * known.relevance_f(int(s), space.contrast_wp) for s in platforms]
-        ),
+        gain_sf=known.inverse_spread_sf * [known.relevance_f(int(s), space.contrast_wp) for s in platforms],
         centre_p=space.centre_p,
         scale=space.scale,
         limits_2=np.array([target_k.min() - reach, target_k.max() + reach]),
@@ -306,18 +293,9 @@ def suggest(
     """Return the workloads to measure next on a new platform, the best first.
 
     Each is the one that takes most away from the variance of the head over all known workloads, given those
-    measured already and those chosen before it.
-
-    Parameters
-    ----------
-    measured
-        Which of the known workloads were measured already.
-    candidates
-        Which of the known workloads can be measured; all when ``None``.
-    setting_weights_g
-        The weights of a fitted head's settings; those learned from the known platforms alone when ``None``.
-    most
-        Of more known workloads than this, a sample stands for all.
+    measured already and those chosen before it. Without ``candidates`` all known workloads can be measured; without
+    the weights of a fitted head's settings, those learned from the known platforms alone count. Of more known
+    workloads than ``most``, a sample stands for all.
     """
     weights_g = setting_weights_g
     if weights_g is None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crossperf import display, plain
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import TableFacts
 from crossperf.display import RowView, TableView
 from crossperf.errors import CrossperfError
 from crossperf.files import write_json

@@ -17,8 +17,7 @@ import numpy as np
 from crossperf.adaptation import head
 from crossperf.adaptation.result import Transfer, TransferScore
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.pairing import Dataset
-from crossperf.dataset.splits import Fold, folds
+from crossperf.dataset.pairing import Dataset, Fold, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.run import Maker, Models, Progress, makers_of
@@ -85,7 +84,7 @@ def _check(data: Dataset, shots: Sequence[float], draws: int, scored_folds: int 
     if len(data.platforms) < 3:
         raise DatasetError(
             f"{data.table.path}: found {len(data.platforms)} platforms, expected three or more to leave one out. "
-            "Measure the workloads on another platform.",
+            "Measure the workloads on another platform."
         )
     if not shots or any(count <= 0 or (count >= 1 and (count < 2 or count % 1)) for count in shots):
         raise SettingsError(
@@ -121,18 +120,11 @@ class _NewPlatform:
         parts = folds(rest, "workload", n_folds, seed)[:scored_folds]
         return cls(whole, number, rest, whole.log_time_wp[:, number], parts)
 
-    @property
-    def target_n(self) -> Floats:
-        """log(time on the new platform / time on the source) of each cell."""
-        own_n = self.data.log_time_wp[self.data.workload_n, self.data.source_n]
-        return np.asarray(self.log_time_w[self.data.workload_n] - own_n)
-
     def cells(self, rows_n: Integers) -> Dataset:
         """Return these cells of the data without the platform as the whole data has them."""
         return self.whole.take(np.flatnonzero(self.whole.source_n != self.platform)[rows_n])
 
     def measured(self, fold: Fold) -> Integers:
-        """Return the training workloads that ran on the new platform."""
         trained_w = np.unique(self.data.workload_n[fold.train_n])
         return trained_w[~np.isnan(self.log_time_w[trained_w])]
 
@@ -155,8 +147,7 @@ class _Task:
     scratch_draws: int
 
     def run(self, labels: Mapping[str, float]) -> dict[tuple[str, str], list[Score]]:
-        """Return the scores by shots and way."""
-        test, train = self._test, self.part.data.take(self.fold.train_n)
+        test, train = (self.part.data.take(rows_n) for rows_n in (self.fold.test_n, self.fold.train_n))
         base_np = self.maker().learn(train).predict(test.features)
         trained_w = np.unique(train.workload_n)
         known = head.KnownWorkloads.of(train.compact(), train.features)
@@ -165,7 +156,11 @@ class _Task:
         scores = self.anew(labels)
         for label, drawn in self._drawn(labels).items():
             prior_g = head.log_prior_g(known, len(drawn[0]), self.seed)
-            suggested_w = trained_w[self._suggested(known, measured, len(drawn[0]), prior_g)]
+            weights_g, nothing = head.softmax(prior_g), np.empty(0, np.int64)
+            chosen = head.suggest(
+                known, len(drawn[0]), nothing, candidates=measured, setting_weights_g=weights_g, seed=self.seed
+            )
+            suggested_w = trained_w[[suggested.workload for suggested in chosen]]
             for way, draws in (("adapted", drawn), ("suggested", [suggested_w])):
                 for chosen_w in draws:
                     shots, log_time_k = np.searchsorted(trained_w, chosen_w), self.part.log_time_w[chosen_w]
@@ -193,16 +188,6 @@ class _Task:
                 drawn[label] = [rng.choice(measured_w, count, replace=False) for _ in range(self.draws)]
         return drawn
 
-    def _suggested(self, known: head.KnownWorkloads, can: Integers, count: int, prior_g: Floats) -> Integers:
-        weights_g = head.softmax(prior_g)
-        nothing = np.empty(0, np.int64)
-        chosen = head.suggest(known, count, nothing, candidates=can, setting_weights_g=weights_g, seed=self.seed)
-        return np.array([choice.workload for choice in chosen])
-
-    @property
-    def _test(self) -> Dataset:
-        return self.part.data.take(self.fold.test_n)
-
     def _retrained(self, measured_w: Integers) -> Score:
         """Return the score of the model trained on all platforms, with these workloads measured on the new one."""
         new, log_time_wp = self.part.platform, self.part.whole.log_time_wp.copy()
@@ -213,8 +198,9 @@ class _Task:
 
     def _score(self, predicted_np: Floats) -> Score:
         """Return log typical factors relative to the source: of the new platform's column, of all other platforms."""
-        test = self._test
-        truth_np = np.column_stack([test.log_relative_time_np, self.part.target_n[self.fold.test_n]])
+        test = self.part.data.take(self.fold.test_n)
+        target_n = self.part.log_time_w[test.workload_n] - test.log_time_wp[test.workload_n, test.source_n]
+        truth_np = np.column_stack([test.log_relative_time_np, target_n])
         known_n = ~np.isnan(truth_np[:, -1])
         own_n = np.take_along_axis(predicted_np, test.source_n[:, None], axis=1)[:, 0]
         column = float(np.abs(predicted_np[:, -1] - own_n - truth_np[:, -1])[known_n].mean())
@@ -225,17 +211,13 @@ class _Task:
 def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:
     """Return the typical factor of one half of the repeats against the other, relative to a source, over platforms."""
     difference_wp = data.log_time_halves_hwp[0] - data.log_time_halves_hwp[1]
-    means = []
-    for platform in platforms:
-        new = data.platforms.index(platform)
-        error_wp = np.abs(difference_wp[:, [new]] - np.delete(difference_wp, new, axis=1))
-        if not np.isnan(error_wp).all():
-            means.append(float(np.nanmean(error_wp)))
+    numbers = [data.platforms.index(platform) for platform in platforms]
+    errors = [np.abs(difference_wp[:, [new]] - np.delete(difference_wp, new, axis=1)) for new in numbers]
+    means = [float(np.nanmean(error_wp)) for error_wp in errors if not np.isnan(error_wp).all()]
     return float(np.exp(np.mean(means))) if means else None
 
 
 def _caveats(result: Transfer, scratch_draws: int) -> tuple[str, ...]:
-    """Return what makes the scores mean less than they seem to."""
     caveats = []
     if result.scored_folds < result.folds:
         caveats.append(f"Only {result.scored_folds} of {result.folds} folds were scored: another gives other numbers.")

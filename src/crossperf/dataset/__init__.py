@@ -6,37 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crossperf.dataset.cells import SPLITS, Cells, Split
-    from crossperf.dataset.facts import TableFacts
+    from crossperf.dataset.cells import SPLITS, Cells, Split, TableFacts
     from crossperf.dataset.features import Columns, Features
-    from crossperf.dataset.pairing import Dataset, build
-    from crossperf.dataset.splits import Fold, folds
+    from crossperf.dataset.pairing import Dataset, Fold, build, folds
 
 #: Where each name lives; scikit-learn and Polars are loaded with the part that needs them.
 _PLACES = {
-    "SPLITS": "cells",
-    "Cells": "cells",
-    "Columns": "features",
-    "Dataset": "pairing",
-    "Features": "features",
-    "Fold": "splits",
-    "Split": "cells",
-    "TableFacts": "facts",
-    "build": "pairing",
-    "folds": "splits",
+    **dict.fromkeys(("SPLITS", "Cells", "Split", "TableFacts"), "cells"),
+    **dict.fromkeys(("Columns", "Features"), "features"),
+    **dict.fromkeys(("Dataset", "Fold", "build", "folds"), "pairing"),
 }
-__all__ = [
-    "SPLITS",
-    "Cells",
-    "Columns",
-    "Dataset",
-    "Features",
-    "Fold",
-    "Split",
-    "TableFacts",
-    "build",
-    "folds",
-]
+__all__ = ["SPLITS", "Cells", "Columns", "Dataset", "Features", "Fold", "Split", "TableFacts", "build", "folds"]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
+from crossperf.runs.summary import TableInfo
 
 #: An application and one of its inputs.
 Workload = tuple[str, str]
@@ -116,3 +117,22 @@ def spread(values: Floats, place_p: Integers, count: int) -> Floats:
     wider = np.full((*values.shape[:-1], count), np.nan)
     wider[..., place_p] = values
     return wider
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """Which runs table a dataset, a model or an evaluation was made from.
+
+    ``apps`` and ``workloads`` are counts over the ``platforms`` chosen; ``info`` is of the whole table, and ``None``
+    where it was not kept.
+    """
+
+    path: str
+    fingerprint: str = ""
+    runs: int = 0
+    failed_runs: int = 0
+    warnings: int = 0
+    apps: int = 0
+    workloads: int = 0
+    platforms: tuple[str, ...] = ()
+    info: TableInfo | None = None

@@ -51,12 +51,18 @@ class Columns:
         >>> Columns.named(["uses_avx", "runtime_s", "source=cpu-a"]).kinds
         ('counter', 'runtime', 'source')
         """
-        return cls(tuple(names), tuple(_kind_of(name) for name in names))
+        others = {name: SOURCE if name.startswith(SOURCE_PREFIX) else COUNTER for name in names}
+        return cls(tuple(names), tuple(RUN_TIME if name == RUNTIME else others[name] for name in names))
 
     @classmethod
     def unnamed(cls, count: int) -> Columns:
         """Return columns of a matrix without names: all are counters, and no source or runtime is known."""
         return cls(tuple(f"x{i}" for i in range(count)), (COUNTER,) * count)
+
+    @property
+    def are_unnamed(self) -> bool:
+        """Whether these are the columns of a bare matrix."""
+        return self == Columns.unnamed(len(self))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -89,12 +95,6 @@ class Columns:
             return self
         rates = tuple(name + RATE_SUFFIX for name in self.counters)
         return Columns((*self.names, *rates), (*self.kinds, *[RATE] * len(rates)))
-
-
-def _kind_of(name: str) -> str:
-    if name == RUNTIME:
-        return RUN_TIME
-    return SOURCE if name.startswith(SOURCE_PREFIX) else COUNTER
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ class Features:
             return self
         if self.columns == Columns.unnamed(len(columns)):
             return replace(self, columns=columns)
-        if self.columns == Columns.unnamed(len(self.columns)):
+        if self.columns.are_unnamed:
             raise SettingsError(
                 f"X: found {len(self.columns)} columns without names, expected the {len(columns)} of the fitted model "
                 f"({some_of(columns.names)}).",

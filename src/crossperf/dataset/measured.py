@@ -14,7 +14,7 @@ import numpy as np
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Workload
 from crossperf.dataset.features import RUNTIME, Columns, Features
-from crossperf.errors import DatasetError, did_you_mean, some_of
+from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.records import OK, Run
 from crossperf.runs.rules import COUNTER_PREFIX
 
@@ -77,7 +77,7 @@ class Measured:
         place = {name: i for i, name in enumerate(self.counters)}
         wanted = columns.counters
         if wanted and not any(name in place for name in wanted):
-            raise DatasetError(
+            raise PredictError(
                 f"{self.where}: found none of the {len(wanted)} counters that the model was trained on, expected "
                 f"{some_of(wanted)}{did_you_mean(wanted[0], place)}. Collect these counters, or train a model on the "
                 "ones you have.",

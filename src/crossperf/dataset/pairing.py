@@ -1,4 +1,4 @@
-"""Pairs the runs of a table across platforms into features and relative times.
+"""Pairs the runs of a table across platforms into features and relative times, and divides them into folds.
 
 One row is one *cell*: one workload seen from one source platform, its repeats combined by the median. Nothing here
 is fitted: scaling belongs to the estimators, which see training rows alone.
@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Self
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import Cells, Split, TableFacts
 from crossperf.dataset.features import Columns, Features
-from crossperf.dataset.measured import Measured, measured_table
+from crossperf.dataset.measured import measured_table
 from crossperf.errors import DatasetError, did_you_mean, some_of
 from crossperf.runs.summary import info
 from crossperf.runs.table import RunsTable, Source, read_runs
+
+_UNITS: dict[Split, str] = {"row": "cells", "workload": "workloads", "app": "applications"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,6 @@ class Dataset(Cells):
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<pre>{escape(repr(self))}</pre>"
 
     @property
@@ -136,30 +136,28 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
             "least one that did. Measure one everywhere, or choose platforms that share workloads.",
             path=table.path,
         )
-    return Dataset(
-        platforms=names,
-        platform_classes=_classes(table, names),
-        workloads=workloads,
-        log_time_wp=log_time_wp,
-        workload_n=workload_n,
-        source_n=source_n,
-        features=measured.features(Columns.of(measured.counters, names)),
-        log_time_halves_hwp=np.stack([paired(half_n) for half_n in measured.runtime_s_halves_hn]),
-        table=_facts(table, measured, names),
-    )
-
-
-def _facts(table: RunsTable, measured: Measured, platforms: tuple[str, ...]) -> TableFacts:
-    return TableFacts(
+    classes = platform_classes(table)
+    facts = TableFacts(
         path=table.path,
         fingerprint=table.fingerprint,
         runs=table.frame.height,
         failed_runs=table.n_failed,
         warnings=len(table.warnings),
         apps=len(set(measured.app_n)),
-        workloads=len(measured.workloads),
-        platforms=platforms,
+        workloads=len(workloads),
+        platforms=names,
         info=info(table),
+    )
+    return Dataset(
+        platforms=names,
+        platform_classes=tuple(classes.get(name, "unknown") for name in names),
+        workloads=workloads,
+        log_time_wp=log_time_wp,
+        workload_n=workload_n,
+        source_n=source_n,
+        features=measured.features(Columns.of(measured.counters, names)),
+        log_time_halves_hwp=np.stack([paired(half_n) for half_n in measured.runtime_s_halves_hn]),
+        table=facts,
     )
 
 
@@ -184,13 +182,56 @@ def _chosen_platforms(table: RunsTable, platforms: Sequence[str] | None) -> tupl
     return names
 
 
-def _classes(table: RunsTable, names: Sequence[str]) -> tuple[str, ...]:
-    known = platform_classes(table)
-    return tuple(known.get(name, "unknown") for name in names)
-
-
 def platform_classes(table: RunsTable) -> dict[str, str]:
     """Return the class of each platform of a table that names one."""
     if "platform_class" not in table.frame.columns:
         return {}
     return dict(table.frame.select("platform", "platform_class").drop_nulls().unique().iter_rows())
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The training cells and the held-out cells, as row numbers."""
+
+    train_n: Integers
+    test_n: Integers
+
+
+def folds(data: Dataset, split: Split, n_folds: int = 5, seed: int = 0) -> list[Fold]:
+    """Return the folds of a split; a workload, or an application, is never on both sides.
+
+    Parameters
+    ----------
+    split
+        ``row``: cells at random, as in the paper; cells of one workload fall on both sides.
+        ``workload``: inputs never seen. ``app``: applications never seen.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.dataset import build
+    >>> [len(fold.test_n) for fold in folds(build(toy.make_table(apps=4, inputs=2)), "app", n_folds=4)]
+    [8, 8, 8, 8]
+    """
+    from sklearn.model_selection import GroupKFold, KFold
+
+    groups_n = data.groups_n(split)
+    unit, n_groups = _UNITS[split], len(np.unique(groups_n))
+    if n_groups < 2:
+        raise DatasetError(
+            f"{data.table.path}: found {n_groups} {unit[:-1]}, expected at least 2 {unit} for the split {split!r}, one "
+            f"to train on and one to hold out. Add {unit}, or choose another split.",
+            split=split,
+            groups=n_groups,
+        )
+    if not 2 <= n_folds <= n_groups:
+        raise DatasetError(
+            f"folds: found {n_folds} for the split {split!r} of {data.table.path}, expected between 2 and {n_groups}, "
+            f"the number of its {unit}. Choose fewer folds, another split, or add {unit}.",
+            argument="folds",
+            split=split,
+            groups=n_groups,
+        )
+    splitter = (KFold if split == "row" else GroupKFold)(n_folds, shuffle=True, random_state=seed)
+    return [
+        Fold(np.asarray(train_n, np.int64), np.asarray(test_n, np.int64))
+        for train_n, test_n in splitter.split(groups_n, groups=None if split == "row" else groups_n)
+    ]

@@ -14,7 +14,7 @@ from crossperf import plain
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import COUNTER, RUN_TIME, Features
 from crossperf.dataset.pairing import Dataset
-from crossperf.model.fitted.protocols import LatentSpace
+from crossperf.model.fitted.model import LatentSpace
 
 #: Cells on a map; of more, a random sample of this size.
 MOST = 3000

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossperf import display, plain
-from crossperf.dataset.cells import SPLITS
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import SPLITS, TableFacts
 from crossperf.dataset.pairing import Dataset
 from crossperf.errors import CrossperfError, some_of
 from crossperf.evaluation import format2

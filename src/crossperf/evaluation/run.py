@@ -15,8 +15,7 @@ import numpy as np
 
 from crossperf import model
 from crossperf.dataset.cells import Split
-from crossperf.dataset.pairing import Dataset, build
-from crossperf.dataset.splits import Fold, folds
+from crossperf.dataset.pairing import Dataset, Fold, build, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
@@ -24,7 +23,7 @@ from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.result import Evaluation, caveats
 from crossperf.evaluation.scores import ModelScores, Scoreboard, Scores
 from crossperf.model.base import Predictor
-from crossperf.model.fitted.protocols import LatentSpace
+from crossperf.model.fitted.model import LatentSpace
 from crossperf.model.trained import versions
 from crossperf.model.wrapped import maker_of
 from crossperf.records import LOOKS

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from crossperf.arrays import Integers, Mask
-from crossperf.dataset.cells import spread
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import TableFacts, spread
 from crossperf.dataset.features import Columns
 from crossperf.dataset.measured import measured_table
 from crossperf.dataset.pairing import Dataset, build
@@ -21,7 +20,7 @@ from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import evaluation_of, score_cells
-from crossperf.model.fitted.protocols import LatentSpace
+from crossperf.model.fitted.model import LatentSpace
 from crossperf.model.trained import TrainedModel
 from crossperf.runs.table import read_runs
 

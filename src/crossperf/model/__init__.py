@@ -51,30 +51,9 @@ _PLACES = {place.partition(".")[2]: place for place in MODELS.values()} | {
     "save": "store.save",
     "train": "trained.train",
 }
-__all__ = [
-    "DEFAULT",
-    "MODELS",
-    "PACKAGES",
-    "CatBoost",
-    "Crossperf",
-    "Dnn",
-    "ExtraTrees",
-    "LightGBM",
-    "Median",
-    "Predictor",
-    "RandomForest",
-    "RealMLP",
-    "Ridge",
-    "TabM",
-    "TrainedModel",
-    "VaeDnn",
-    "Wrapped",
-    "XGBoost",
-    "load",
-    "make",
-    "save",
-    "train",
-]
+__all__ = ["DEFAULT", "MODELS", "PACKAGES", "Predictor", "TrainedModel", "Wrapped", "load", "make", "save", "train"]
+__all__ += ["CatBoost", "Crossperf", "Dnn", "ExtraTrees", "LightGBM", "Median", "RandomForest", "RealMLP", "Ridge"]
+__all__ += ["TabM", "VaeDnn", "XGBoost"]
 
 
 def make(name: str, **settings: Any) -> Predictor:
@@ -87,7 +66,10 @@ def make(name: str, **settings: Any) -> Predictor:
         class or a function without arguments that returns an object with ``fit`` and ``predict``.
     """
     if name not in MODELS:
-        return _installed(name, settings)
+        from crossperf.model.wrapped import maker_of
+
+        offered = plugins.load(name, "model", known=MODELS)
+        return maker_of(functools.partial(offered, **settings) if settings and callable(offered) else offered)()
     kind = _class_of(MODELS[name])
     known = kind._get_param_names()
     for setting in settings:
@@ -104,14 +86,6 @@ def make(name: str, **settings: Any) -> Predictor:
 def _class_of(place: str) -> Any:
     module, _, name = place.partition(".")
     return getattr(importlib.import_module(f"crossperf.model.{module}"), name)
-
-
-def _installed(name: str, settings: dict[str, Any]) -> Predictor:
-    """Return a model of an installed package; a name that nobody offers is refused."""
-    from crossperf.model.wrapped import maker_of
-
-    model = plugins.load(name, "model", known=MODELS)
-    return maker_of(functools.partial(model, **settings) if settings and callable(model) else model)()
 
 
 def __getattr__(name: str) -> Any:

@@ -18,9 +18,9 @@ from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Split
 from crossperf.dataset.features import RUN_TIME, Columns, Features
 from crossperf.dataset.pairing import Dataset
-from crossperf.model.fitted.limits import Limits
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.protocols import Part
+from crossperf.errors import SettingsError
+from crossperf.model.fitted.model import FittedModel, Part
+from crossperf.model.fitted.scales import Limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,9 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, *, reset: bool) -> Features:
         """Return ``X`` as features, checked as scikit-learn checks it."""
-        if not reset and (isinstance(X, Features) or self._learned_from_features):
+        names = getattr(self, "feature_names_in_", None)
+        # Columns that `Features` named are matched by name; those of a data frame are scikit-learn's to check.
+        if not reset and (isinstance(X, Features) or (names is None and not self.fitted_.columns.are_unnamed)):
             features = Features.read(X).matched(self.fitted_.columns)
             check_array(features.values_nf, ensure_all_finite="allow-nan", input_name="X")
             return features
@@ -114,23 +116,21 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return Features(values_nf, columns)
 
-    @property
-    def _learned_from_features(self) -> bool:
-        """Whether the columns were named by `Features`; those of a data frame are scikit-learn's to check."""
-        unnamed = Columns.unnamed(len(self.fitted_.columns))
-        return getattr(self, "feature_names_in_", None) is None and self.fitted_.columns != unnamed
-
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset, keeping the groups of a split whole wherever cells are held out."""
         return self.fit(data.X, data.y, groups=data.groups_n(split))
 
     @property
     def summary_(self) -> dict[str, Any]:
-        """Facts about the fit, by name."""
-        return {}
+        """Facts about the fit, by name; none before it."""
+        return dict(getattr(self, "fit_summary_", {}))
 
     def refuse_unless_savable(self) -> None:
         """Raise where a model of this kind cannot be saved; asked before training as well, so that no fit is lost."""
+
+    def _unfit(self, name: str, expected: str) -> SettingsError:
+        message = f"{name}: found {getattr(self, name)!r} for the model {self.name!r}, expected {expected}."
+        return SettingsError(message, argument=name, setting=name)
 
     @abstractmethod
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:

@@ -15,8 +15,8 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import Features
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.boosters import Boosters
-from crossperf.model.fitted.limits import Limits
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.scales import Limits
 
 Settings = dict[str, float]
 
@@ -84,14 +84,10 @@ class Boosted(Predictor):
     #: What is tried beside the settings given.
     candidates: ClassVar[tuple[Candidate, ...]]
 
-    def __init__(
-        self, n_estimators: int, learning_rate: float, n_jobs: int | None = None, seed: int = 0, tune: bool = True
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.n_jobs = n_jobs
-        self.seed = seed
-        self.tune = tune
+    n_estimators: int
+    n_jobs: int | None
+    seed: int
+    tune: bool
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         features_nf = features.values_nf
@@ -105,7 +101,6 @@ class Boosted(Predictor):
         return self.library.of([self._train(settings, rounds, rows) for rows in rows_of_platforms])
 
     def _choose(self, given: Settings, trials: list[Trial]) -> tuple[Settings, int]:
-        """Return the settings and the number of rounds to fit with."""
         tried = list(self._try(Candidate(given), trials))
         as_given = tried[-1]
         for candidate in self.candidates:
@@ -129,17 +124,10 @@ class Boosted(Predictor):
             yield Tried(candidate.settings, rounds, np.concatenate(errors))
 
     def _error(self, trial: Trial, boosters: list[Any], rounds: int) -> Floats:
-        first_n, *second_n = (
-            self.library.answer(booster, trial.held_features_nf, rounds, self.n_jobs) for booster in boosters
-        )
+        first_n, *second_n = (self.library.answer(own, trial.held_features_nf, rounds, self.n_jobs) for own in boosters)
         error_n = np.square(first_n - sum(second_n) - trial.held_difference_n)
         groups, number_n = np.unique(trial.held_group_n, return_inverse=True)
         return np.asarray(np.bincount(number_n, error_n) * len(groups) / len(error_n))
-
-    @property
-    def summary_(self) -> dict[str, Any]:
-        """The settings and rounds of the fit and, where they were chosen, what was tried on what."""
-        return dict(getattr(self, "fit_summary_", {}))
 
     @abstractmethod
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:

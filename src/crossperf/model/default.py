@@ -6,7 +6,7 @@ applications, trees and the process on applications never seen.
 
 Every network is blind to a fold of its own: most to some applications, the rest to some workloads (the process is so
 in closed form, and a few trees are grown for it). These out-of-fold predictions set the weights of the blend
-(`fitted.blend`, stacking after Wolpert 1992 with two weights each) and calibrate the intervals (`fitted.intervals`).
+(`fitted.blend`, stacking after Wolpert 1992 with two weights each) and calibrate the intervals (`fitted.confidence`).
 """
 
 # N cells, F features, E features and their rates, P platforms, M members, R two ways of holding out, D indicators
@@ -23,19 +23,18 @@ from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Split
 from crossperf.dataset.features import Features
 from crossperf.dataset.pairing import Dataset
-from crossperf.errors import MissingDependencyError, SettingsError
+from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.blend import Blend, Patterns, Weighting, difficulty
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.forest import Forest
-from crossperf.model.fitted.intervals import Intervals
-from crossperf.model.fitted.limits import Limits, contrast, fill_targets
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.confidence import Intervals
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.peers import Forest
+from crossperf.model.fitted.scales import Encoder, Limits, contrast, fill_targets
 
 try:
     from crossperf.model.learn.ensemble import Plan, fit_ensemble
-    from crossperf.model.learn.novelty import fit_novelty
     from crossperf.model.learn.process import fit_process
+    from crossperf.model.learn.vae import fit_novelty
 except ImportError as error:
     raise MissingDependencyError("Training 'crossperf' needs PyTorch: pip install 'crossperf[torch]'") from error
 
@@ -81,6 +80,7 @@ class _Folds:
         return np.stack(picked_rnp)
 
 
+@dataclass(eq=False, repr=False)
 class Crossperf(Predictor):
     """The default model.
 
@@ -107,31 +107,20 @@ class Crossperf(Predictor):
 
     name: ClassVar[str] = "crossperf"
     needs_names: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        trees: int = 96,
-        members: int = 8,
-        width: int = 192,
-        steps: int = 700,
-        latent_dim: int = 16,
-        vae_steps: int = 400,
-        n_jobs: int = -1,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        self.trees = trees
-        self.members = members
-        self.width = width
-        self.steps = steps
-        self.latent_dim = latent_dim
-        self.vae_steps = vae_steps
-        self.n_jobs = n_jobs
-        self.device = device
-        self.seed = seed
+    trees: int = 96
+    members: int = 8
+    width: int = 192
+    steps: int = 700
+    latent_dim: int = 16
+    vae_steps: int = 400
+    n_jobs: int = -1
+    device: str = "auto"
+    seed: int = 0
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
-        self._check_settings()
+        for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
+            if getattr(self, name) < 1:
+                raise self._unfit(name, "1 or more")
         all_np = fill_targets(target_np)
         contrast_np, _ = contrast(all_np)
         rated_ne = features.with_rates().values_nf
@@ -141,47 +130,32 @@ class Crossperf(Predictor):
         folds = _Folds.of(groups, self.members, rng)
 
         forest, trees_rnp = self._grow(encoder.log(rated_ne), all_np, folds)
+        where: dict[str, Any] = {"device": self.device, "seed": self.seed}
         plan = Plan(width=self.width, steps=self.steps)
-        ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, device=self.device, seed=self.seed)
+        ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, **where)
         networks_rnp = folds.out_of_fold(ensemble.predict_each(standard_ne))
         process, left_out = fit_process(
             np.nan_to_num(standard_ne), contrast_np, groups.workload_n, folds.fold_rn, self.seed
         )
-        novelty = fit_novelty(
-            standard_ne[:, : len(features.columns)],
-            groups.workload_n,
-            groups.cpu_n,
-            latent_dim=self.latent_dim,
-            steps=self.vae_steps,
-            device=self.device,
-            seed=self.seed,
-        )
+        plain_nf, cells = standard_ne[:, : len(features.columns)], (groups.workload_n, groups.cpu_n)
+        novelty = fit_novelty(plain_nf, *cells, latent_dim=self.latent_dim, steps=self.vae_steps, **where)
         members_r3np = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp], axis=1)
-        weighting = _weighting(members_r3np, contrast_np, left_out.gap_rn)
-        blended_rnp = [weighting.blend(part, gap_n) for part, gap_n in zip(members_r3np, left_out.gap_rn, strict=True)]
-        self.active_units_ = novelty.active_units
-        return Blend(
-            encoder=encoder,
-            forest=forest,
-            ensemble=ensemble,
-            process=process,
-            weighting=weighting,
-            novelty=novelty,
-            intervals=self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits),
-            patterns=Patterns.of(features),
-            background=_background(features, rng),
-            known_workload_b=groups.workload_n[novelty.row_b],
-        )
+        # Held out by application is far (r = 0), held out by workload is near (r = 1).
+        gap_far, gap_near = _median(left_out.gap_rn[0], 0.8), _median(left_out.gap_rn[1], 0.2)
+        far_3, near_3 = (_weights(members_r3np[r], contrast_np, prior_3) for r, prior_3 in enumerate((_FAR, _NEAR)))
+        weighting = Weighting(gap_near, gap_far, near_3, far_3)
+        pairs = zip(members_r3np, left_out.gap_rn, strict=True)
+        blended_rnp = np.stack([weighting.blend(part_3np, gap_n) for part_3np, gap_n in pairs])
+        intervals = self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits)
+        active = novelty.active_units
+        self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
+        members, trust = (encoder, forest, ensemble, process), (weighting, novelty, intervals)
+        known_workload_b = groups.workload_n[novelty.row_b]
+        return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b)
 
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
         return self.fit(data.X, data.y)
-
-    def _check_settings(self) -> None:
-        for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
-            if getattr(self, name) < 1:
-                message = f"{name}: found {getattr(self, name)!r} for the model {self.name!r}, expected 1 or more."
-                raise SettingsError(message, argument=name, setting=name)
 
     def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, Floats]:
         """Return trees grown on all cells, and the out-of-fold contrasts of a few grown for each member.
@@ -207,7 +181,7 @@ class Crossperf(Predictor):
         self,
         features: Features,
         contrast_np: Floats,
-        blended_rnp: list[Floats],
+        blended_rnp: Floats,
         gap_rn: Floats,
         app_n: Integers,
         limits: Limits,
@@ -228,14 +202,6 @@ class Crossperf(Predictor):
         cells = np.concatenate(groups), np.concatenate(unseen_app)
         return Intervals.fit(np.concatenate(errors), np.concatenate(indicators), *cells, self.seed)
 
-    @property
-    def summary_(self) -> dict[str, Any]:
-        """Active units of the latent space; none is a collapse."""
-        active = getattr(self, "active_units_", None)
-        if active is None:
-            return {}
-        return {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
-
 
 def _background(features: Features, rng: np.random.Generator) -> Features:
     """Return known cells of each source, which predictions are explained with."""
@@ -253,16 +219,6 @@ def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Inte
         fold_of[name] = filled.argmin()
         filled[fold_of[name]] += count[name]
     return np.asarray(fold_of[np.searchsorted(names, names_n)])
-
-
-def _weighting(members_r3np: Floats, contrast_np: Floats, gap_rn: Floats) -> Weighting:
-    """Return the weights of the members; held out by application is far, held out by workload is near."""
-    return Weighting(
-        gap_near=_median(gap_rn[1], 0.2),
-        gap_far=_median(gap_rn[0], 0.8),
-        near_3=_weights(members_r3np[1], contrast_np, _NEAR),
-        far_3=_weights(members_r3np[0], contrast_np, _FAR),
-    )
 
 
 def _weights(predicted_3np: Floats, truth_np: Floats, prior_3: Floats) -> Floats:

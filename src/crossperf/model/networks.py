@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
-from crossperf.errors import MissingDependencyError, SettingsError
+from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.limits import Limits
+from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.network import LatentNetwork, Network
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.scales import Encoder, Limits
 
 try:
     import torch
@@ -26,17 +26,7 @@ except ImportError as error:
     raise MissingDependencyError("The networks need PyTorch: pip install 'crossperf[torch]'") from error
 
 from crossperf.model.learn import vae as v
-from crossperf.model.learn.training import (
-    Batch,
-    Stepper,
-    batches,
-    contrast_loss,
-    device_for,
-    filled,
-    plain,
-    seeded,
-    watched,
-)
+from crossperf.model.learn.training import Batch, Stepper, batches, contrast_loss, device_for, plain, seeded, watched
 
 #: How often the cells of a table are seen, at least and at most, all stages together, but for very short tables.
 EPOCHS = (12, 100)
@@ -50,31 +40,10 @@ Watch = Callable[[], float] | None
 class _Network(Predictor):
     """What the networks share: encoded features, standardised targets, and settings that are checked in one place."""
 
-    def __init__(
-        self,
-        width: int,
-        depth: int,
-        dnn_steps: int,
-        mask_share: float,
-        dropout: float,
-        batch_size: int,
-        learning_rate: float,
-        weight_decay: float,
-        validation_share: float,
-        device: str,
-        seed: int,
-    ) -> None:
-        self.width = width
-        self.depth = depth
-        self.dnn_steps = dnn_steps
-        self.mask_share = mask_share
-        self.dropout = dropout
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.validation_share = validation_share
-        self.device = device
-        self.seed = seed
+    mask_share: float
+    validation_share: float
+    device: str
+    seed: int
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         self._check_settings()
@@ -88,7 +57,7 @@ class _Network(Predictor):
         with seeded(self.seed, self._device):
             network = self._build(len(features.columns), target_np.shape[1]).to(self._device)
             network.train()
-            cells = Batch(*filled(encoder(features.values_nf), self._device), *filled(standard_np, self._device))
+            cells = Batch.of(encoder(features.values_nf), standard_np, self._device)
             train_n, held_out_n = self._hold_out(groups.workload_n)
             watch = self._loss_of(network, cells[held_out_n]) if len(held_out_n) else None
             self._train(network, cells[train_n], groups.cpu_n[train_n], watch)
@@ -107,10 +76,8 @@ class _Network(Predictor):
             return seen_nf
         return seen_nf * (torch.rand_like(seen_nf) >= self.mask_share)
 
-    def _loss_of(self, network: nn.Module, cells: Batch) -> Watch:
-        return lambda: float(
-            contrast_loss(self._forward(network, cells.x_nf, cells.seen_nf) - cells.y_np, cells.known_np)
-        )
+    def _loss_of(self, network: nn.Module, held: Batch) -> Watch:
+        return lambda: float(contrast_loss(self._forward(network, held.x_nf, held.seen_nf) - held.y_np, held.known_np))
 
     def _check_settings(self) -> None:
         for name, value in self.get_params().items():
@@ -119,10 +86,6 @@ class _Network(Predictor):
                 raise self._unfit(name, f"{low} or more")
             if name in _SHARES and not value < 1:
                 raise self._unfit(name, "a share below 1")
-
-    def _unfit(self, name: str, expected: str) -> SettingsError:
-        message = f"{name}: found {getattr(self, name)!r} for the model {self.name!r}, expected {expected}."
-        return SettingsError(message, argument=name, setting=name)
 
     @abstractmethod
     def _build(self, n_features: int, n_outputs: int) -> nn.Module:
@@ -158,6 +121,7 @@ def steps_for(cells: int, batch_size: int, steps: int, all_steps: int | None = N
     return round(steps * min(max(planned, least), max(most, FEWEST_STEPS)) / planned)
 
 
+@dataclass(eq=False, repr=False)
 class VaeDnn(_Network):
     """The seed's method: a latent space of counters over all platforms, then a deep regressor on it.
 
@@ -185,52 +149,26 @@ class VaeDnn(_Network):
     """
 
     name: ClassVar[str] = "vae-dnn"
-
-    def __init__(
-        self,
-        latent_dim: int = 32,
-        vae_width: int = 256,
-        width: int = 1024,
-        depth: int = 3,
-        calibrated: bool = True,
-        kl_schedule: v.Schedule = "linear",
-        kl_cycles: int = 4,
-        cpu_steps: int = 20,
-        vae_steps: int = 20,
-        feedback_steps: int = 750,
-        dnn_steps: int = 150,
-        feedback_weight: float = 10.0,
-        mask_share: float = 0.1,
-        dropout: float = 0.5,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-2,
-        validation_share: float = 0.0,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            width,
-            depth,
-            dnn_steps,
-            mask_share,
-            dropout,
-            batch_size,
-            learning_rate,
-            weight_decay,
-            validation_share,
-            device,
-            seed,
-        )
-        self.latent_dim = latent_dim
-        self.vae_width = vae_width
-        self.calibrated = calibrated
-        self.kl_schedule = kl_schedule
-        self.kl_cycles = kl_cycles
-        self.cpu_steps = cpu_steps
-        self.vae_steps = vae_steps
-        self.feedback_steps = feedback_steps
-        self.feedback_weight = feedback_weight
+    latent_dim: int = 32
+    vae_width: int = 256
+    width: int = 1024
+    depth: int = 3
+    calibrated: bool = True
+    kl_schedule: v.Schedule = "linear"
+    kl_cycles: int = 4
+    cpu_steps: int = 20
+    vae_steps: int = 20
+    feedback_steps: int = 750
+    dnn_steps: int = 150
+    feedback_weight: float = 10.0
+    mask_share: float = 0.1
+    dropout: float = 0.5
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-2
+    validation_share: float = 0.0
+    device: str = "auto"
+    seed: int = 0
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -268,12 +206,10 @@ class VaeDnn(_Network):
         self.fit_summary_ |= {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
         for rows in watched(batches(len(cells), self.batch_size, dnn_steps, self._device), network, watch):
             stepper.follow(contrast_loss(regressor(latent_nk[rows]) - cells.y_np[rows], cells.known_np[rows]))
-
-    @property
-    def summary_(self) -> dict[str, Any]:
-        """Active latent units (none is a collapse), sigma of the decoder, and KL of the last batch."""
-        facts = getattr(self, "fit_summary_", {})
-        return {name: float(value) if isinstance(value, Tensor) else value for name, value in facts.items()}
+        # Active latent units (none is a collapse), sigma of the decoder, and KL of the last batch.
+        self.fit_summary_ |= {
+            name: float(value) for name, value in self.fit_summary_.items() if isinstance(value, Tensor)
+        }
 
     def _calibrate_on_cpu(self, vae: v.Vae, cells: Batch, cpu_n: Mask, steps: int) -> None:
         """Train the VAE on the cells of class cpu, where the table has such cells and others."""
@@ -312,6 +248,7 @@ class VaeDnn(_Network):
         return bound
 
 
+@dataclass(eq=False, repr=False)
 class Dnn(_Network):
     """The regressor alone, 3 layers of 1024 on the features themselves: what the latent space must match.
 
@@ -319,34 +256,17 @@ class Dnn(_Network):
     """
 
     name: ClassVar[str] = "dnn"
-
-    def __init__(
-        self,
-        width: int = 1024,
-        depth: int = 3,
-        dnn_steps: int = 900,
-        mask_share: float = 0.1,
-        dropout: float = 0.5,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-2,
-        validation_share: float = 0.0,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            width,
-            depth,
-            dnn_steps,
-            mask_share,
-            dropout,
-            batch_size,
-            learning_rate,
-            weight_decay,
-            validation_share,
-            device,
-            seed,
-        )
+    width: int = 1024
+    depth: int = 3
+    dnn_steps: int = 900
+    mask_share: float = 0.1
+    dropout: float = 0.5
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-2
+    validation_share: float = 0.0
+    device: str = "auto"
+    seed: int = 0
 
     def _build(self, n_features: int, n_outputs: int) -> nn.Module:
         return v.layers(2 * n_features, n_outputs, self.width, self.depth, self.dropout)

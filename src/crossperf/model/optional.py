@@ -22,14 +22,14 @@ from crossperf.errors import CrossperfError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.boosting import Boosted, Candidate, Rows, Settings, deal
 from crossperf.model.fitted.boosters import Boosters, CatBoosters, LightGBMs, package
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.limits import Limits, fill_targets
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.scales import Encoder, Limits, fill_targets
 
 #: The share of the groups that the networks stop on: one part of this number.
 _STOPPING_PARTS = 5
 
 
+@dataclass(eq=False, repr=False)
 class LightGBM(Boosted):
     """LightGBM's boosted trees; see `Boosted` for how leaves, columns, rate and rounds are chosen."""
 
@@ -41,24 +41,15 @@ class LightGBM(Boosted):
         Candidate({"num_leaves": 8, "learning_rate": 0.1, "colsample_bytree": 0.8}, rounds=2.0),
         Candidate({"num_leaves": 31, "learning_rate": 0.1, "colsample_bytree": 0.8}),
     )
-
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        num_leaves: int = 31,
-        learning_rate: float = 0.05,
-        subsample: float = 0.8,
-        colsample_bytree: float = 0.5,
-        min_child_samples: int = 5,
-        n_jobs: int | None = None,
-        seed: int = 0,
-        tune: bool = True,
-    ) -> None:
-        super().__init__(n_estimators, learning_rate, n_jobs, seed, tune)
-        self.num_leaves = num_leaves
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.min_child_samples = min_child_samples
+    n_estimators: int = 300
+    num_leaves: int = 31
+    learning_rate: float = 0.05
+    subsample: float = 0.8
+    colsample_bytree: float = 0.5
+    min_child_samples: int = 5
+    n_jobs: int | None = None
+    seed: int = 0
+    tune: bool = True
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         lightgbm = package("lightgbm")
@@ -80,6 +71,7 @@ class LightGBM(Boosted):
         return lightgbm.train(parameters, lightgbm.Dataset(*rows), num_boost_round=rounds)
 
 
+@dataclass(eq=False, repr=False)
 class CatBoost(Boosted):
     """CatBoost's symmetric trees; see `Boosted` for how depth, columns, rate and rounds are chosen."""
 
@@ -91,20 +83,13 @@ class CatBoost(Boosted):
         Candidate({"max_depth": 6, "learning_rate": 0.05}),
         Candidate({"max_depth": 6, "learning_rate": 0.1, "colsample_bylevel": 0.3}),
     )
-
-    def __init__(
-        self,
-        n_estimators: int = 500,
-        max_depth: int = 6,
-        learning_rate: float = 0.1,
-        colsample_bylevel: float = 1.0,
-        n_jobs: int | None = None,
-        seed: int = 0,
-        tune: bool = True,
-    ) -> None:
-        super().__init__(n_estimators, learning_rate, n_jobs, seed, tune)
-        self.max_depth = max_depth
-        self.colsample_bylevel = colsample_bylevel
+    n_estimators: int = 500
+    max_depth: int = 6
+    learning_rate: float = 0.1
+    colsample_bylevel: float = 1.0
+    n_jobs: int | None = None
+    seed: int = 0
+    tune: bool = True
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         catboost = package("catboost")
@@ -132,7 +117,6 @@ class _Networks:
     networks: list[Any]
 
     def predict(self, features: Features) -> Floats:
-        """Return log relative times: of one network for all platforms, or of one for each."""
         encoded_nf = np.nan_to_num(self.encoder(features.values_nf))
         with _quiet():
             parts = [np.asarray(network.predict(encoded_nf), np.float64) for network in self.networks]
@@ -170,7 +154,6 @@ class _Tabular(Predictor):
         return np.flatnonzero(deal(groups_n, _STOPPING_PARTS, self.seed) == 0)
 
     def refuse_unless_savable(self) -> None:
-        """Refuse: what these networks learn comes out of the library as a pickle alone."""
         raise CrossperfError(
             f"The model {self.name!r} cannot be saved: pytabkit offers a pickle alone, which crossperf neither writes "
             "nor reads. Compare it with 'crossperf evaluate', and train another model to keep.",
@@ -178,6 +161,7 @@ class _Tabular(Predictor):
         )
 
 
+@dataclass(eq=False, repr=False)
 class TabM(_Tabular):
     """TabM with its authors' settings, one a platform: 32 networks that share most of their weights.
 
@@ -185,24 +169,13 @@ class TabM(_Tabular):
     """
 
     name: ClassVar[str] = "tabm"
-
-    def __init__(
-        self,
-        n_epochs: int = 500,
-        patience: int = 16,
-        width: int = 512,
-        members: int = 32,
-        device: str | None = None,
-        n_jobs: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.n_epochs = n_epochs
-        self.patience = patience
-        self.width = width
-        self.members = members
-        self.device = device
-        self.n_jobs = n_jobs
-        self.seed = seed
+    n_epochs: int = 500
+    patience: int = 16
+    width: int = 512
+    members: int = 32
+    device: str | None = None
+    n_jobs: int | None = None
+    seed: int = 0
 
     def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
         pytabkit = package("pytabkit")
@@ -221,30 +194,20 @@ class TabM(_Tabular):
         return networks
 
 
+@dataclass(eq=False, repr=False)
 class RealMLP(_Tabular):
     """RealMLP with its authors' tuned defaults, all platforms in one network.
 
-    With ``refit`` the best epoch is found on the groups held out, and a second network learns from all cells
-    up to it.
+    With ``refit`` the best epoch is found on the groups held out, and a second network learns from all cells up to it.
     """
 
     name: ClassVar[str] = "realmlp"
-
-    def __init__(
-        self,
-        n_epochs: int = 256,
-        width: int = 256,
-        refit: bool = True,
-        device: str | None = None,
-        n_jobs: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.n_epochs = n_epochs
-        self.width = width
-        self.refit = refit
-        self.device = device
-        self.n_jobs = n_jobs
-        self.seed = seed
+    n_epochs: int = 256
+    width: int = 256
+    refit: bool = True
+    device: str | None = None
+    n_jobs: int | None = None
+    seed: int = 0
 
     def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
         pytabkit = package("pytabkit")
@@ -267,11 +230,8 @@ def _quiet() -> Iterator[None]:
     talkers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning", "lightning.pytorch")]
     levels = [talker.level for talker in talkers]
     numpy_state, python_state = np.random.get_state(), random.getstate()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.random.fork_rng():
         warnings.simplefilter("ignore")
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        stack.enter_context(torch.random.fork_rng())
         for talker in talkers:
             talker.setLevel(logging.ERROR)
         try:

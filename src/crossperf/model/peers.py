@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +15,9 @@ from crossperf.dataset.features import Features
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.boosting import Boosted, Candidate, Rows, Settings
 from crossperf.model.fitted.boosters import Boosters, XGBoosters, package
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.forest import Forest
-from crossperf.model.fitted.limits import Limits, fill_targets
-from crossperf.model.fitted.protocols import Part
-from crossperf.model.fitted.simple import Linear, Medians, Trees
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
+from crossperf.model.fitted.scales import Encoder, Limits, fill_targets
 
 
 class Median(Predictor):
@@ -44,6 +43,7 @@ def _median(target_np: Floats, otherwise_p: Floats) -> Floats:
     return np.where(known_p, np.nanmedian(np.where(known_p, target_np, 0.0), axis=0), otherwise_p)
 
 
+@dataclass(eq=False, repr=False)
 class Ridge(Predictor):
     """Linear least squares with an L2 penalty on log-scaled features; a missing one counts as its mean.
 
@@ -51,9 +51,7 @@ class Ridge(Predictor):
     """
 
     name: ClassVar[str] = "ridge"
-
-    def __init__(self, penalties: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0)) -> None:
-        self.penalties = penalties
+    penalties: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         from sklearn.linear_model import RidgeCV
@@ -64,24 +62,16 @@ class Ridge(Predictor):
         return Linear(encoder, np.atleast_2d(linear.coef_), np.atleast_1d(linear.intercept_))
 
 
+@dataclass(eq=False, repr=False)
 class _Forest(Predictor):
     """What the two forests share: log-scaled features, all platforms in one tree."""
 
     _regressor: ClassVar[Any]
-
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        min_samples_leaf: int = 1,
-        max_features: float = 1.0,
-        n_jobs: int = -1,
-        seed: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.n_jobs = n_jobs
-        self.seed = seed
+    n_estimators: int = 300
+    min_samples_leaf: int = 1
+    max_features: float = 1.0
+    n_jobs: int = -1
+    seed: int = 0
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         encoder = Encoder.fit(features.values_nf)
@@ -110,6 +100,7 @@ class ExtraTrees(_Forest):
     _regressor = ExtraTreesRegressor
 
 
+@dataclass(eq=False, repr=False)
 class XGBoost(Boosted):
     """XGBoost's boosted trees; see `Boosted` for how depth, columns, rate and rounds are chosen."""
 
@@ -121,22 +112,14 @@ class XGBoost(Boosted):
         Candidate({"max_depth": 3, "learning_rate": 0.1, "colsample_bytree": 0.8}, rounds=2.0),
         Candidate({"max_depth": 6, "learning_rate": 0.1, "colsample_bytree": 0.8}),
     )
-
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        max_depth: int = 6,
-        learning_rate: float = 0.05,
-        subsample: float = 0.8,
-        colsample_bytree: float = 0.5,
-        n_jobs: int | None = None,
-        seed: int = 0,
-        tune: bool = True,
-    ) -> None:
-        super().__init__(n_estimators, learning_rate, n_jobs, seed, tune)
-        self.max_depth = max_depth
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
+    n_estimators: int = 300
+    max_depth: int = 6
+    learning_rate: float = 0.05
+    subsample: float = 0.8
+    colsample_bytree: float = 0.5
+    n_jobs: int | None = None
+    seed: int = 0
+    tune: bool = True
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         xgboost = package("xgboost")

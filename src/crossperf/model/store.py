@@ -2,50 +2,156 @@
 
 ``arrays.npz`` holds what the model learned and the cells it learned from (loaded with ``allow_pickle=False``),
 ``model.json`` everything else. Folders of format 2 are read by `store_v2`.
+
+A fitted model is named arrays in a file: one walk over dataclass fields, and back. Names are paths through the fields
+(``part.forest.left_m``). A field that is a protocol holds one of several classes; its path ends in ``.kind`` with the
+name of the class there.
 """
 
 # N cells, F features, W workloads, P platforms
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
+import types
+import typing
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossperf import plain
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
 from crossperf.errors import CrossperfError, ModelFolderError
 from crossperf.files import Folder
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.state import State, flatten, restore
+from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.trained import TrainedModel
+
+T = TypeVar("T")
+State = dict[str, NDArray[Any]]
 
 FORMAT = 3
 #: What reading a damaged folder can raise, in the libraries underneath.
-_DAMAGE = (
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    OSError,
-    RuntimeError,
-    EOFError,
-    pickle.UnpicklingError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_BUILT_IN = (LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, EOFError)
+_DAMAGE = (*_BUILT_IN, pickle.UnpicklingError, zipfile.BadZipFile, zlib.error)
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
 _FOLDER = Folder("model", lambda folder: (folder / _DESCRIPTION).is_file(), ModelFolderError)
+#: Where the class of each kind of fitted part lives.
+PARTS: dict[str, str] = {
+    "adapted": "adapted.Adapted",
+    "adapted-forecaster": "adapted.AdaptedForecaster",
+    "blend": "blend.Blend",
+    "catboost": "boosters.CatBoosters",
+    "latent-network": "network.LatentNetwork",
+    "lightgbm": "boosters.LightGBMs",
+    "linear": "peers.Linear",
+    "medians": "peers.Medians",
+    "network": "network.Network",
+    "trees": "peers.Trees",
+    "xgboost": "boosters.XGBoosters",
+}
+
+
+def flatten(value: Any, path: str = "") -> State:
+    """Return the leaves of a tree of dataclasses as arrays by their path; ``None`` leaves nothing behind.
+
+    A part of a kind that `restore` could not read raises `KeyError`: it would be a pickle.
+
+    >>> from crossperf.model.fitted.peers import Linear
+    >>> from crossperf.model.fitted.scales import Encoder
+    >>> linear = Linear(Encoder.fit(np.ones((1, 1))), np.array([[2.0]]), np.array([3.0]))
+    >>> sorted(flatten(linear))
+    ['bias_p', 'encoder.mean_f', 'encoder.scale_f', 'encoder.spread_f', 'weights_pf']
+    """
+    return dict(_leaves(value, path))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    if is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            part = getattr(value, field.name)
+            below = f"{path}.{field.name}" if path else field.name
+            if _kinds(type(value))[field.name] is Part:
+                part_class(part.kind)
+                yield f"{below}.kind", np.array(part.kind)
+            yield from _leaves(part, below)
+    elif isinstance(value, tuple) and any(is_dataclass(part) or isinstance(part, np.ndarray) for part in value):
+        for i, part in enumerate(value):
+            yield from _leaves(part, f"{path}.{i}")
+    elif value is not None:
+        yield path, np.asarray(value)
+
+
+def restore(kind: type[T], state: Mapping[str, NDArray[Any]]) -> T:
+    """Return the dataclass that `flatten` took apart; what is absent or does not fit raises.
+
+    >>> from crossperf.model.fitted.scales import Limits
+    >>> limits = Limits.of(np.array([[0.0, 1.0], [0.0, 3.0]]))
+    >>> restore(Limits, flatten(limits)).target_2p.tolist() == limits.target_2p.tolist()
+    True
+    """
+    return typing.cast(T, _restored(kind, state))
+
+
+def _restored(kind: Any, state: Mapping[str, NDArray[Any]]) -> Any:
+    values = {}
+    for field in fields(kind):
+        own = {name: array for name, array in state.items() if name == field.name or name.startswith(field.name + ".")}
+        if not own and field.default is not MISSING:
+            continue
+        if not own:
+            raise KeyError(field.name)
+        below = {name.removeprefix(field.name).removeprefix("."): array for name, array in own.items()}
+        values[field.name] = _value(_kinds(kind)[field.name], below, field.name)
+    return kind(**values)
+
+
+def _value(kind: Any, state: Mapping[str, NDArray[Any]], name: str) -> Any:
+    """Return the value of a field from the arrays below its path; the empty path is the value itself."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        kind = next(part for part in arguments if part is not type(None))
+        return _value(kind, state, name) if state else None
+    if kind is Part:
+        return _restored(part_class(str(state["kind"])), {path: own for path, own in state.items() if path != "kind"})
+    if is_dataclass(kind):
+        return _restored(kind, state)
+    if origin is tuple and "" not in state:
+        count = len({path.split(".")[0] for path in state})
+        parts = (
+            {path.partition(".")[2]: a for path, a in state.items() if path.split(".")[0] == str(i)}
+            for i in range(count)
+        )
+        return tuple(_value(arguments[0], part, name) for part in parts)
+    if "" not in state:
+        raise KeyError(name)
+    array = state[""]
+    if origin is tuple:
+        return tuple(arguments[0](value) for value in array.tolist())
+    return kind(array.item()) if kind in (int, float, bool, str) else array
+
+
+@cache
+def _kinds(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def part_class(kind: str) -> Any:
+    """Return the class of a kind of fitted part; a kind that is not known raises `KeyError`."""
+    module, _, name = PARTS[kind].partition(".")
+    return getattr(importlib.import_module(f"crossperf.model.fitted.{module}"), name)
 
 
 def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -54,7 +160,7 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
     Only a folder that holds a crossperf model is ever replaced.
     """
     try:
-        fitted = flatten(model.fitted)
+        fitted = flatten(model.fitted, "fitted")
     except KeyError as error:
         raise CrossperfError(
             f"The model {model.name!r} cannot be saved: only its own library can write what it learned, as a pickle, "
@@ -63,8 +169,8 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
         ) from error
     with _FOLDER.whole(folder, overwrite=overwrite) as part:
         arrays = {
-            **_below("fitted", fitted),
-            **_below("features", flatten(model.features)),
+            **fitted,
+            **flatten(model.features, "features"),
             "cells.log_time_wp": model.cells.log_time_wp,
             "cells.workload_n": model.cells.workload_n,
             "cells.source_n": model.cells.source_n,
@@ -106,7 +212,10 @@ def load(folder: str | os.PathLike[str]) -> TrainedModel:
     facts = _read_description(source)
     try:
         if facts["format"] == FORMAT:
-            return _model(facts, read_arrays(source / _ARRAYS))
+            arrays = read_arrays(source / _ARRAYS)
+            learned = restore(FittedModel, below(arrays, "fitted.")), restore(Features, below(arrays, "features."))
+            names = ("cells.log_time_wp", "cells.workload_n", "cells.source_n")
+            return assemble(facts, *learned, *(arrays[name] for name in names))
         from crossperf.model import store_v2
 
         return store_v2.load(source, facts)
@@ -119,27 +228,18 @@ def load(folder: str | os.PathLike[str]) -> TrainedModel:
         ) from error
 
 
-def _model(facts: Mapping[str, Any], arrays: State) -> TrainedModel:
-    cells = Cells(
-        tuple(facts["platforms"]),
-        tuple(facts["platform_classes"]),
-        tuple((str(app), str(input_)) for app, input_ in facts["workloads"]),
-        arrays["cells.log_time_wp"],
-        arrays["cells.workload_n"],
-        arrays["cells.source_n"],
-    )
-    if cells.log_time_wp.shape != (len(cells.workloads), len(cells.platforms)):
-        raise ValueError(f"found times of shape {cells.log_time_wp.shape} for its workloads and platforms")
-    return TrainedModel(
-        name=facts["model"],
-        fitted=restore(FittedModel, below(arrays, "fitted.")),
-        cells=cells,
-        features=restore(Features, below(arrays, "features.")),
-        settings=facts["settings"],
-        training=plain.from_json(TableFacts, facts["training"]) if facts["training"] else None,
-        summary=facts["fit"],
-        versions=facts["versions"],
-    )
+def assemble(
+    facts: Mapping[str, Any], fitted: FittedModel, features: Features, log_time_wp: Floats, *cells_n: Integers
+) -> TrainedModel:
+    """Return the model of a description, what it learned, and its cells: times, then workload and source of each."""
+    workloads = tuple((str(app), str(input_)) for app, input_ in facts["workloads"])
+    platforms, classes = tuple(facts["platforms"]), tuple(facts["platform_classes"])
+    if log_time_wp.shape != (len(workloads), len(platforms)):
+        raise ValueError(f"found times of shape {log_time_wp.shape} for its workloads and platforms")
+    cells = Cells(platforms, classes, workloads, log_time_wp, *cells_n)
+    training = plain.from_json(TableFacts, facts["training"]) if facts["training"] else None
+    rest = facts["settings"], training, facts["fit"], facts["versions"]
+    return TrainedModel(facts["model"], fitted, cells, features, *rest)
 
 
 def _read_description(source: Path) -> dict[str, Any]:
@@ -173,7 +273,3 @@ def read_arrays(path: Path) -> State:
 def below(state: State, prefix: str) -> State:
     """Return the arrays whose names start with a prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-
-
-def _below(prefix: str, state: State) -> State:
-    return {f"{prefix}.{name}": array for name, array in state.items()}

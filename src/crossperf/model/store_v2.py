@@ -12,52 +12,38 @@ from typing import Any
 
 import numpy as np
 
-from crossperf import plain
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
 from crossperf.dataset.features import SOURCE, Columns, Features
 from crossperf.errors import MissingDependencyError
-from crossperf.model.fitted.adapted import add_platform
-from crossperf.model.fitted.blend import Blend, Patterns, Weighting
+from crossperf.model.fitted.adapted import Head, add_platform
+from crossperf.model.fitted.blend import Blend, GaussianProcess, Patterns, Weighting
 from crossperf.model.fitted.boosters import Boosters
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.fitted.ensemble import Ensemble
-from crossperf.model.fitted.forest import Forest
-from crossperf.model.fitted.head import Head
-from crossperf.model.fitted.intervals import Intervals
-from crossperf.model.fitted.limits import Limits
-from crossperf.model.fitted.mlp import Mlp
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.network import LatentNetwork, Network
-from crossperf.model.fitted.novelty import Novelty
-from crossperf.model.fitted.process import GaussianProcess
-from crossperf.model.fitted.protocols import Part
-from crossperf.model.fitted.simple import Linear, Medians, Trees
-from crossperf.model.state import State, part_class, restore
-from crossperf.model.store import below, read_arrays
+from crossperf.model.fitted.confidence import Intervals, Novelty
+from crossperf.model.fitted.model import FittedModel, Part
+from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
+from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
+from crossperf.model.fitted.scales import Encoder, Limits
+from crossperf.model.store import State, assemble, below, part_class, read_arrays, restore
 from crossperf.model.trained import TrainedModel
 
 
 def load(source: Path, facts: Mapping[str, Any]) -> TrainedModel:
     """Return the model of a folder of format 2."""
-    name, settings = facts["model"], facts["settings"]
-    networks = name in ("vae-dnn", "dnn")
-    state = _read_weights(source / "weights.pt") if networks else read_arrays(source / "arrays.npz")
+    name, networks = facts["model"], ("vae-dnn", "dnn")
+    state = _read_weights(source / "weights.pt") if name in networks else read_arrays(source / "arrays.npz")
     n_added = len(state["adapted.platforms"]) if name == "adapted" else 0
-    platforms = tuple(facts["platforms"])
+    platforms = facts["platforms"]
     columns = Columns.of(facts["counters"], platforms[: len(platforms) - n_added])
-    cells, features = _cells(source, facts, columns)
-    return TrainedModel(
-        name=name,
-        fitted=_adapted(settings, state, columns) if name == "adapted" else _fitted(name, state, columns),
-        cells=cells,
-        features=features,
-        settings=settings,
-        training=plain.from_json(TableFacts, facts["training"]),
-        summary=facts["fit"],
-        versions=facts["versions"],
-    )
+    fitted = _fitted(name, facts["settings"], state, columns)
+    # The training cells, none where the folder does not hold them.
+    times: dict[str, Any] = {"workloads": (), "log_time_s": np.empty((0, len(platforms)))}
+    if (source / "workloads.json").is_file():
+        times = json.loads((source / "workloads.json").read_text(encoding="utf-8"))
+    arrays = read_arrays(source / "cells.npz") if (source / "cells.npz").is_file() else {}
+    features = Features(arrays.get("features_nf", np.empty((0, len(columns)))), columns)
+    cells_n = (arrays.get(part, np.empty(0, np.int64)) for part in ("workload_n", "source_n"))
+    log_time_wp = np.array(times["log_time_s"], dtype=np.float64)
+    return assemble({**facts, "workloads": times["workloads"]}, fitted, features, log_time_wp, *cells_n)
 
 
 def _read_weights(path: Path) -> State:
@@ -70,44 +56,34 @@ def _read_weights(path: Path) -> State:
     return {name: tensor.numpy() for name, tensor in torch.load(path, map_location="cpu", weights_only=True).items()}
 
 
-def _cells(source: Path, facts: Mapping[str, Any], columns: Columns) -> tuple[Cells, Features]:
-    """Return the training cells; none where the folder does not hold them."""
-    workloads: tuple[tuple[str, str], ...] = ()
-    log_time_wp = np.empty((0, len(facts["platforms"])))
-    if (source / "workloads.json").is_file():
-        kept = json.loads((source / "workloads.json").read_text(encoding="utf-8"))
-        workloads = tuple((str(app), str(input_)) for app, input_ in kept["workloads"])
-        log_time_wp = np.array(kept["log_time_s"], dtype=np.float64)
-    arrays = read_arrays(source / "cells.npz") if (source / "cells.npz").is_file() else {}
-    features_nf = arrays.get("features_nf", np.empty((0, len(columns))))
-    nobody: Integers = np.empty(0, np.int64)
-    cells = Cells(
-        tuple(facts["platforms"]),
-        tuple(facts["platform_classes"]),
-        workloads,
-        log_time_wp,
-        arrays.get("workload_n", nobody),
-        arrays.get("source_n", nobody),
-    )
-    if log_time_wp.shape != (len(workloads), len(cells.platforms)):
-        raise ValueError(f"workloads.json holds times of shape {log_time_wp.shape}")
-    return cells, Features(features_nf, columns)
-
-
-def _fitted(name: str, state: State, columns: Columns) -> FittedModel:
-    limits = Limits(state["base.limits_2p"], state["base.contrast_limits_2p"])
-    return FittedModel(columns, _PARTS[name](state, columns), limits)
-
-
-def _adapted(settings: Mapping[str, Any], state: State, columns: Columns) -> FittedModel:
-    model = _fitted(settings["base"], below(state, "adapted.base."), columns)
+def _fitted(name: str, settings: Mapping[str, Any], state: State, columns: Columns) -> FittedModel:
+    if name != "adapted":
+        limits = Limits(state["base.limits_2p"], state["base.contrast_limits_2p"])
+        return FittedModel(columns, _part(name, state, columns), limits)
+    model = _fitted(settings["base"], settings, below(state, "adapted.base."), columns)
     for i, platform in enumerate(state["adapted.platforms"]):
         model = add_platform(model, restore(Head, below(state, f"adapted.head{i}.")), str(platform))
     return model
 
 
-def _encoder(state: State) -> Encoder:
-    return restore(Encoder, below(state, "encoder."))
+def _part(name: str, state: State, columns: Columns) -> Part:
+    if name == "crossperf":
+        return _blend(state, columns)
+    if name == "median":
+        return _medians(state, columns)
+    if name in ("xgboost", "lightgbm", "catboost"):
+        count = int(state["base.shape"][1])
+        boosters: Boosters = part_class(name)(tuple(state[f"booster.{i}"] for i in range(count)))
+        return boosters
+    encoder = restore(Encoder, below(state, "encoder."))
+    if name == "ridge":
+        return Linear(encoder, state["weights_pf"], state["bias_p"])
+    if name in ("random-forest", "extra-trees"):
+        return Trees(encoder, restore(Forest, below(state, "forest.")))
+    targets = state["target.mean_p"], state["target.scale_p"]
+    if name == "dnn":
+        return Network(encoder, *targets, _mlp(state, "network."))
+    return LatentNetwork(encoder, *targets, _mlp(state, "network.regressor."), _mlp(state, "network.vae.encoder."))
 
 
 def _medians(state: State, columns: Columns) -> Part:
@@ -124,50 +100,20 @@ def _sources(flags_tf: Floats, flag_f: Any, columns: Columns) -> Integers:
     return np.asarray(flags_tf[:, : len(is_source)][:, is_source].argmax(axis=1), dtype=np.int64)
 
 
-def _linear(state: State, _: Columns) -> Part:
-    return Linear(_encoder(state), state["weights_pf"], state["bias_p"])
-
-
-def _trees(state: State, _: Columns) -> Part:
-    return Trees(_encoder(state), restore(Forest, below(state, "forest.")))
-
-
-def _boosters(kind: str) -> Any:
-    def read(state: State, _: Columns) -> Part:
-        count = int(state["base.shape"][1])
-        boosters: Boosters = part_class(kind)(tuple(state[f"booster.{i}"] for i in range(count)))
-        return boosters
-
-    return read
-
-
 def _mlp(state: State, prefix: str) -> Mlp:
     """Return the linear layers below a prefix, in their order."""
-    layers = sorted(
-        int(match[1]) for name in state if (match := re.fullmatch(rf"{re.escape(prefix)}(\d+)\.weight", name))
-    )
+    layers = sorted(int(hit[1]) for name in state if (hit := re.fullmatch(rf"{re.escape(prefix)}(\d+)\.weight", name)))
     weights, biases = (tuple(state[f"{prefix}{i}.{part}"] for i in layers) for part in ("weight", "bias"))
     return Mlp(weights, biases)
-
-
-def _network(state: State, _: Columns) -> Part:
-    targets = state["target.mean_p"], state["target.scale_p"]
-    return Network(_encoder(state), *targets, _mlp(state, "network."))
-
-
-def _latent_network(state: State, _: Columns) -> Part:
-    targets = state["target.mean_p"], state["target.scale_p"]
-    networks = _mlp(state, "network.regressor."), _mlp(state, "network.vae.encoder.")
-    return LatentNetwork(_encoder(state), *targets, *networks)
 
 
 def _blend(state: State, columns: Columns) -> Part:
     flag_f, patterns_tf = state["flag_f"], state["patterns_tf"]
     near_far, weights_23 = state["gap_near_far"], state["weights_near_far_23"]
     return Blend(
-        encoder=_encoder(state),
+        encoder=restore(Encoder, below(state, "encoder.")),
         forest=restore(Forest, below(state, "forest.")),
-        ensemble=_ensemble(below(state, "ensemble.")),
+        ensemble=restore(Ensemble, {**below(state, "ensemble."), **below(state, "ensemble.members.")}),
         process=restore(GaussianProcess, below(state, "kernel.")),
         weighting=Weighting(float(near_far[0]), float(near_far[1]), weights_23[0], weights_23[1]),
         novelty=_novelty(below(state, "familiarity.")),
@@ -176,13 +122,6 @@ def _blend(state: State, columns: Columns) -> Part:
         background=Features(state["background_bf"], columns),
         known_workload_b=state["training_workload_n"],
     )
-
-
-def _ensemble(state: State) -> Ensemble:
-    count = sum(name.startswith("members.weights.") for name in state)
-    weights, biases = (tuple(state[f"members.{part}.{i}"] for i in range(count)) for part in ("weights", "biases"))
-    rest = {name: state[name] for name in ("lower_fq", "width_fq", "gappy_f", "mean_p", "spread_p")}
-    return Ensemble(weights, biases, **rest)
 
 
 def _novelty(state: State) -> Novelty:
@@ -197,17 +136,3 @@ def _intervals(state: State, is_source: Any) -> Intervals:
     kept = np.concatenate([[True], is_source])
     indicators = {name: state[name][kept] for name in ("sign_mean_d", "sign_spread_d", "weights_d")}
     return restore(Intervals, {**state, **indicators})
-
-
-_PARTS: dict[str, Any] = {
-    "crossperf": _blend,
-    "vae-dnn": _latent_network,
-    "dnn": _network,
-    "random-forest": _trees,
-    "extra-trees": _trees,
-    "xgboost": _boosters("xgboost"),
-    "lightgbm": _boosters("lightgbm"),
-    "catboost": _boosters("catboost"),
-    "ridge": _linear,
-    "median": _medians,
-}

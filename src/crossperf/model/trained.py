@@ -9,13 +9,13 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossperf.dataset.cells import Cells
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Columns, Features
 from crossperf.errors import DatasetError, some_of
 from crossperf.model.fitted.model import FittedModel
@@ -69,8 +69,6 @@ class TrainedModel:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<pre>{escape(repr(self))}</pre>"
 
     @property
@@ -101,15 +99,9 @@ class TrainedModel:
     @cached_property
     def offered(self) -> Mapping[str, frozenset[str]]:
         """The counters that training runs had, by the platform they were measured on."""
-        known_nc = ~np.isnan(self.features.counters_nc)
-        return {
-            platform: frozenset(
-                name
-                for name, measured in zip(self.counters, known_nc[self.cells.source_n == p].any(axis=0), strict=True)
-                if measured
-            )
-            for p, platform in enumerate(self.sources)
-        }
+        known_nc, names_c = ~np.isnan(self.features.counters_nc), np.array(self.counters, dtype=object)
+        measured_pc = (known_nc[self.cells.source_n == p].any(axis=0) for p in range(len(self.sources)))
+        return {name: frozenset(names_c[known_c]) for name, known_c in zip(self.sources, measured_pc, strict=True)}
 
     def predict(self, runs: Any, *, relative_to: str = "source", level: float = 0.8) -> Answer:
         """Return the relative times of runs on every platform; see `crossperf.predict`."""

@@ -19,8 +19,8 @@ from crossperf.arrays import Floats
 from crossperf.dataset.features import Features
 from crossperf.errors import CrossperfError, SettingsError
 from crossperf.model.base import Groups, Predictor
-from crossperf.model.fitted.limits import Limits, fill_targets
-from crossperf.model.fitted.protocols import Part
+from crossperf.model.fitted.model import Part
+from crossperf.model.fitted.scales import Limits, fill_targets
 
 
 @runtime_checkable
@@ -43,11 +43,11 @@ class _Foreign:
     imputer: Any | None
 
     def predict(self, features: Features) -> Floats:
-        """Return log relative times."""
         values_nf = features.values_nf if self.imputer is None else self.imputer.transform(features.values_nf)
         return np.asarray(self.regressor.predict(values_nf), np.float64).reshape(len(features), -1)
 
 
+@dataclass(eq=False, repr=False)
 class Wrapped(Predictor):
     """A regressor of one's own, made to take part: a copy is fitted, the object given stays as it is.
 
@@ -62,12 +62,11 @@ class Wrapped(Predictor):
     """
 
     name: ClassVar[str] = "wrapped"
-
-    def __init__(self, regressor: Any = None) -> None:
-        self.regressor = regressor
+    regressor: Any = None
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
-        regressor, imputer = _copy(self.regressor), None
+        own, imputer = self.regressor, None
+        regressor = clone(own) if isinstance(own, BaseEstimator) else copy.deepcopy(own)
         values_nf, filled_np = features.values_nf, fill_targets(target_np)
         takes_nan, many_outputs = _abilities(regressor)
         if not takes_nan and np.isnan(values_nf).any():
@@ -92,10 +91,6 @@ def as_predictor(model: Any) -> Predictor:
     return clone(model) if isinstance(model, Predictor) else Wrapped(model)
 
 
-def _copy(regressor: Any) -> Any:
-    return clone(regressor) if isinstance(regressor, BaseEstimator) else copy.deepcopy(regressor)
-
-
 def _abilities(regressor: Any) -> tuple[bool, bool]:
     """Return whether a regressor takes NaN, and whether it has several outputs; objects without tags only the latter.
 
@@ -113,10 +108,7 @@ def _abilities(regressor: Any) -> tuple[bool, bool]:
 def maker_of(model: Any) -> Callable[[], Predictor]:
     """Return what makes a fresh, unfitted model each time it is called.
 
-    Parameters
-    ----------
-    model
-        An object with ``fit`` and ``predict`` (copied each time), a class, or a function without arguments.
+    It makes them from an object with ``fit`` and ``predict``, a class, or a function without arguments.
     """
     if isinstance(model, Regressor) and not isinstance(model, type):
         return lambda: as_predictor(model)
@@ -126,9 +118,4 @@ def maker_of(model: Any) -> Callable[[], Predictor]:
             "function that returns one.",
             argument="models",
         )
-
-    def made() -> Predictor:
-        fresh = model()
-        return fresh if isinstance(fresh, Predictor) else Wrapped(fresh)
-
-    return made
+    return lambda: fresh if isinstance(fresh := model(), Predictor) else Wrapped(fresh)

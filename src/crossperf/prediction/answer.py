@@ -1,23 +1,26 @@
-"""Answers for new runs from a trained model: relative times, intervals, chances and familiarity."""
+"""Answers for new runs, which are matched to a model by name: relative times, intervals, chances and familiarity."""
 
 # N cells, P platforms
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import relative_to as relative
-from crossperf.dataset.features import COUNTER, RUN_TIME
+from crossperf.dataset.features import COUNTER, RUN_TIME, Features
+from crossperf.dataset.measured import Measured, measured_runs, measured_table
 from crossperf.errors import PredictError, did_you_mean, some_of
-from crossperf.model.fitted.intervals import Forecast
+from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.trained import TrainedModel
-from crossperf.prediction.question import Question, ask
 from crossperf.records import FAMILIAR, Familiarity, Prediction
+from crossperf.runs.checking import few
 
 if TYPE_CHECKING:
     from crossperf.prediction.explain import Explanations
@@ -27,6 +30,87 @@ _CHUNK = 256
 #: Counters named as the reason for a run's being unusual.
 _REASONS = 3
 _SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The cells of some runs with their features in the columns of a model, and notes on what it has to do without."""
+
+    measured: Measured
+    features: Features
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.measured)
+
+    def take(self, count: int | None) -> Question:
+        """Return the first cells alone."""
+        rows = range(len(self))[:count]
+        return Question(self.measured.take(rows), self.features[list(rows)], self.notes)
+
+
+def ask(model: TrainedModel, source: Any) -> Question:
+    """Return runs matched to a model: counters by name, an absent one as not measured.
+
+    Runs are a path, a `RunsTable`, a data frame, or records; a few records never touch a query engine.
+    """
+    measured = measure(source)
+    if not len(measured):
+        raise PredictError(f"{measured.where}: found no successful run, expected at least one to predict from.")
+    _refuse_unknown_platforms(measured, model)
+    return Question(measured, measured.features(model.columns), _notes(measured, model))
+
+
+def measure(source: Any, *, need_runtime: bool = False) -> Measured:
+    """Return what was measured, from whatever it comes as."""
+    if isinstance(source, Measured):
+        return source
+    runs = few(source, need_runtime=need_runtime)
+    if runs is not None:
+        return measured_runs(runs, fspath(source) if isinstance(source, str | PathLike) else "runs")
+    from crossperf.runs.table import read_runs
+
+    return measured_table(read_runs(source, need_runtime=need_runtime))
+
+
+def _refuse_unknown_platforms(measured: Measured, model: TrainedModel) -> None:
+    known = model.sources
+    unknown = sorted(set(measured.platform_n) - set(known))
+    if unknown and unknown[0] in model.platforms:
+        raise PredictError(
+            f"{measured.where}: found runs on {unknown[0]!r}, which was added with 'crossperf adapt' and can be "
+            f"predicted but not predicted from, expected runs on {some_of(known, 20)}. Train a model with its runs.",
+            platforms=unknown,
+        )
+    if unknown:
+        raise PredictError(
+            f"{measured.where}: platform {unknown[0]!r} was seen in no training row"
+            f"{did_you_mean(unknown[0], known)}, expected runs on {some_of(known, 20)}. Rename it if it is one of "
+            "these, or train with runs of it.",
+            platforms=unknown,
+        )
+
+
+def _notes(measured: Measured, model: TrainedModel) -> tuple[str, ...]:
+    """Return what the model has to do without, and what it does not use.
+
+    Counters that runs on the same platforms did not have in training either are not worth a note.
+    """
+    # Of a model that kept no cells it is not known what its sources offer, so every absent counter is named.
+    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]} or set(model.counters)
+    absent = [name for name in model.counters if name not in set(measured.counters) and name in offered]
+    extra = [name for name in measured.counters if name not in set(model.counters)]
+    notes = []
+    if absent:
+        notes.append(
+            f"{measured.where} lacks {len(absent)} of the {len(model.counters)} counters it was trained on "
+            f"({some_of(absent)}): they count as not measured, and the answer is less certain."
+        )
+    if extra:
+        notes.append(f"{len(extra)} counters the model does not know were not used ({some_of(extra)}).")
+    if measured.failed_runs:
+        notes.append(f"{measured.failed_runs:,} failed runs of {measured.where} were left out.")
+    return tuple(notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,24 +141,18 @@ class Answer:
         return "\n".join(lines + (["  ..."] if len(self) > _SHOWN else []))
 
     def _repr_html_(self) -> str:
-        html = self.to_frame()._repr_html_()
-        return str(html)
+        return str(self.to_frame()._repr_html_())
 
     def to_frame(self) -> Any:
         """Return one row for each run and platform: pandas where it is installed, otherwise Polars."""
         from crossperf.runs.frames import to_frame
 
+        figures = ("relative_time", "seconds", "low", "high", "chance_fastest")
         rows = [
             {
-                "app": prediction.app,
-                "input": prediction.input,
-                "source": prediction.source,
+                **{name: getattr(prediction, name) for name in ("app", "input", "source")},
                 "platform": platform,
-                "relative_time": prediction.relative_time[platform],
-                "seconds": prediction.seconds.get(platform),
-                "low": prediction.low.get(platform),
-                "high": prediction.high.get(platform),
-                "chance_fastest": prediction.chance_fastest.get(platform),
+                **{name: getattr(prediction, name).get(platform) for name in figures},
                 "familiarity": prediction.familiarity.word if prediction.familiarity else None,
             }
             for prediction in self.predictions
@@ -121,96 +199,52 @@ def predict(model: TrainedModel, runs: Any, *, relative_to: str = "source", leve
             relative_to=relative_to,
         )
     question = runs if isinstance(runs, Question) else ask(model, runs)
-    predictions: list[Prediction] = []
-    for start in range(0, len(question), _CHUNK):
-        features = question.features[start : start + _CHUNK]
-        forecast = model.fitted.forecast(features) if model.fitted.forecasts else None
-        log_relative_np = model.fitted.predict(features) if forecast is None else forecast.log_relative_np
-        part = _Chunk(model, question, start, relative_to, level, log_relative_np, forecast)
-        predictions += part.predictions()
-    return Answer(tuple(predictions), question.notes, model, question)
+    starts = range(0, len(question), _CHUNK)
+    chunks = (_predictions(model, question, slice(start, start + _CHUNK), relative_to, level) for start in starts)
+    return Answer(tuple(chain.from_iterable(chunks)), question.notes, model, question)
 
 
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    """Some cells of a question with what the model predicts for them."""
+def _predictions(
+    model: TrainedModel, question: Question, rows: slice, relative_to: str, level: float
+) -> Iterator[Prediction]:
+    """Yield the predictions of some cells, with what the model knows of its confidence."""
+    features, measured, names = question.features[rows], question.measured, model.platforms
+    source_n, runtime_s_n = question.features.source_n[rows], measured.runtime_s_n[rows]
+    forecast = model.fitted.forecast(features) if model.fitted.forecasts else None
+    log_np = relative(model.fitted.predict(features) if forecast is None else forecast.log_relative_np, source_n)
+    if relative_to == "source":
+        reference_n = source_n
+    elif relative_to == "fastest":
+        reference_n = np.asarray(log_np.argmin(axis=1))
+    else:
+        reference_n = np.full(len(log_np), names.index(relative_to))
+    runs = zip(measured.app_n[rows], measured.input_n[rows], measured.platform_n[rows], strict=True)
+    relative_np, seconds_np = np.exp(relative(log_np, reference_n)), np.exp(log_np) * runtime_s_n[:, None]
+    confidence = _confidence(model, forecast, reference_n, level) if forecast else repeat({}, len(log_np))
+    for run, relative_p, seconds_p, facts in zip(runs, relative_np, seconds_np, confidence, strict=True):
+        seconds = {} if np.isnan(seconds_p).all() else _by_name(names, seconds_p)  # NaN without a runtime
+        yield Prediction(*run, relative_to, _by_name(names, relative_p), seconds, **facts)
 
-    model: TrainedModel
-    question: Question
-    start: int
-    relative_to: str
-    level: float
-    log_relative_np: Floats
-    forecast: Forecast | None
 
-    def predictions(self) -> list[Prediction]:
-        """Return the records of these cells."""
-        rows = slice(self.start, self.start + len(self.log_relative_np))
-        source_n, runtime_s_n = self.question.source_n[rows], self.question.measured.runtime_s_n[rows]
-        log_relative_np = relative(self.log_relative_np, source_n)
-        reference_n = self._reference(log_relative_np, source_n)
-        relative_np = np.exp(relative(log_relative_np, reference_n))
-        seconds_np = np.exp(log_relative_np) * runtime_s_n[:, None]
-        confidence = self._confidence(reference_n)
-        measured, names = self.question.measured, self.model.platforms
-        return [
-            Prediction(
-                measured.app_n[self.start + i],
-                measured.input_n[self.start + i],
-                measured.platform_n[self.start + i],
-                self.relative_to,
-                dict(zip(names, relative_p, strict=True)),
-                {} if np.isnan(runtime_s_n[i]) else dict(zip(names, seconds_p, strict=True)),
-                **confidence[i],
-            )
-            for i, (relative_p, seconds_p) in enumerate(zip(relative_np.tolist(), seconds_np.tolist(), strict=True))
-        ]
+def _confidence(
+    model: TrainedModel, forecast: Forecast, reference_n: Integers, level: float
+) -> Iterator[dict[str, Any]]:
+    """Yield intervals, chances and familiarity of each cell by the fields of a `Prediction`."""
+    names, columns, novelty = model.platforms, model.columns, forecast.novelty
+    low_np, high_np = map(np.exp, forecast.between(level, reference_n))
+    fastest_np, faster_npp = forecast.chance_fastest(), forecast.chance_faster()
+    place_f = np.flatnonzero(columns.mask(COUNTER, RUN_TIME))
+    for i, (word, score) in enumerate(zip(novelty.words, novelty.score_n.tolist(), strict=True)):
+        strangest = np.argsort(-novelty.by_feature_nf[i, place_f])[:_REASONS] if word != FAMILIAR else ()
+        yield {
+            "level": level,
+            "low": _by_name(names, low_np[i]),
+            "high": _by_name(names, high_np[i]),
+            "chance_fastest": _by_name(names, fastest_np[i]),
+            "chance_faster": {name: _by_name(names, row_p) for name, row_p in zip(names, faster_npp[i], strict=True)},
+            "familiarity": Familiarity(word, score, tuple(columns.names[place_f[f]] for f in strangest)),
+        }
 
-    def _reference(self, log_relative_np: Floats, source_n: Integers) -> Integers:
-        """Return the number of each cell's reference platform."""
-        if self.relative_to == "source":
-            return source_n
-        if self.relative_to == "fastest":
-            return np.asarray(log_relative_np.argmin(axis=1))
-        return np.full(len(log_relative_np), self.model.platforms.index(self.relative_to))
 
-    def _confidence(self, reference_n: Integers) -> list[dict[str, Any]]:
-        """Return intervals, chances and familiarity by the fields of the record; nothing where the model has none."""
-        if self.forecast is None:
-            return [{}] * len(reference_n)
-        low_np, high_np = self.forecast.between(self.level, reference_n)
-        fastest_np, faster_npp = self.forecast.chance_fastest(), self.forecast.chance_faster()
-        by_platform = [np.exp(low_np).tolist(), np.exp(high_np).tolist(), fastest_np.tolist()]
-        names = self.model.platforms
-        return [
-            {
-                "level": self.level,
-                "low": dict(zip(names, low_p, strict=True)),
-                "high": dict(zip(names, high_p, strict=True)),
-                "chance_fastest": dict(zip(names, fastest_p, strict=True)),
-                "chance_faster": {
-                    n: dict(zip(names, row_p, strict=True)) for n, row_p in zip(names, faster, strict=True)
-                },
-                "familiarity": familiarity,
-            }
-            for low_p, high_p, fastest_p, faster, familiarity in zip(
-                *by_platform, faster_npp.tolist(), self._familiarity(), strict=True
-            )
-        ]
-
-    def _familiarity(self) -> Sequence[Familiarity]:
-        """Return how familiar each run looks, with the counters that make it unusual."""
-        assert self.forecast is not None  # noqa: S101
-        novelty, columns = self.forecast.novelty, self.model.columns
-        place_f = np.flatnonzero(columns.mask(COUNTER, RUN_TIME))
-        share_nf = novelty.by_feature_nf[:, place_f]
-        return [
-            Familiarity(
-                word,
-                float(novelty.score_n[i]),
-                ()
-                if word == FAMILIAR
-                else tuple(columns.names[place_f[f]] for f in np.argsort(-share_nf[i])[:_REASONS]),
-            )
-            for i, word in enumerate(novelty.words)
-        ]
+def _by_name(names: Sequence[str], values_p: Floats) -> dict[str, float]:
+    return dict(zip(names, values_p.tolist(), strict=True))

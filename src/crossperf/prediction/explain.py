@@ -1,26 +1,69 @@
-"""Reasons for predictions: the contribution of each counter, and the nearest known workloads."""
+"""Reasons for predictions: the contribution of each counter, and the known workloads nearest in a latent space."""
 
-# N cells, F features, B background cells, K latent dimensions, P platforms
+# N cells, F features, B background cells, K latent dimensions, W workloads, P platforms
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from crossperf.dataset.features import Features
+from crossperf import plain
+from crossperf.arrays import Floats, Integers
+from crossperf.dataset.cells import Cells
 from crossperf.errors import PredictError, did_you_mean, some_of
-from crossperf.model.fitted.protocols import KnownRuns
+from crossperf.model.fitted.model import KnownRuns
 from crossperf.model.trained import TrainedModel
-from crossperf.prediction.answer import predict
-from crossperf.prediction.neighbours import Neighbour, nearest
-from crossperf.prediction.question import Question, ask
+from crossperf.prediction.answer import Question, ask, predict
 from crossperf.prediction.shapley import Attribution, attribute
-from crossperf.records import Prediction
 
 #: Explanations that the text form shows.
 _SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """One known workload: how far away its nearest cell lies, and its true relative times.
+
+    ``relative_time[p]`` is time on p over time on `relative_to`; ``None`` where it never ran.
+    """
+
+    app: str
+    input: str
+    distance: float
+    relative_to: str
+    relative_time: Mapping[str, float | None]
+
+
+def nearest(
+    latent_k: Floats, known_latent_bk: Floats, known_workload_b: Integers, cells: Cells, *, source: int, count: int = 5
+) -> tuple[Neighbour, ...]:
+    """Return the workloads with the nearest known cells, nearest first, each once.
+
+    Relative times refer to the platform ``source``; for a workload that never ran there, to its fastest one.
+
+    >>> times = np.log([[1.0, 2.0], [3.0, 3.0]])
+    >>> known = Cells(("p", "q"), ("cpu", "cpu"), (("a", "1"), ("b", "1")), times, np.array([0]), np.array([0]))
+    >>> nearest(np.array([4.0]), np.array([[0.0], [5.0], [1.0]]), np.array([0, 0, 1]), known, source=0)[0]
+    Neighbour(app='a', input='1', distance=1.0, relative_to='p', relative_time={'p': 1.0, 'q': 2.0})
+    """
+    distance_b = np.linalg.norm(known_latent_bk - latent_k, axis=1)
+    distance_w = np.full(len(cells.workloads), np.inf)
+    np.minimum.at(distance_w, known_workload_b, distance_b)
+    known_w = np.isfinite(distance_w) & ~np.isnan(cells.log_time_wp).all(axis=1)
+    order_w = np.argsort(distance_w, kind="stable")
+    numbers: list[int] = order_w[known_w[order_w]][:count].tolist()
+    neighbours = []
+    for number in numbers:
+        log_time_p, names = cells.log_time_wp[number], cells.platforms
+        reference = source if not np.isnan(log_time_p[source]) else int(np.nanargmin(log_time_p))
+        relative_p = np.exp(log_time_p - log_time_p[reference]).tolist()
+        times = {name: None if np.isnan(time) else time for name, time in zip(names, relative_p, strict=True)}
+        neighbours.append(Neighbour(*cells.workloads[number], float(distance_w[number]), names[reference], times))
+    return tuple(neighbours)
 
 
 @dataclass(frozen=True)
@@ -36,11 +79,10 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as JSON's own types."""
-        return {
-            **vars(self),
-            "attribution": self.attribution.to_json() if self.attribution else None,
-            "neighbours": [neighbour.to_json() for neighbour in self.neighbours],
-        }
+        facts: dict[str, Any] = plain.to_json(self)
+        for part in facts["attribution"]["contributions"] if self.attribution else ():
+            part["factor"] = math.exp(part["contribution"])
+        return facts
 
 
 @dataclass(frozen=True)
@@ -54,10 +96,8 @@ class Explanations:
         lines = [f"Explanations of {len(self.explanations):,} predictions, as factors on the relative time"]
         for each in self.explanations[:_SHOWN]:
             parts = each.attribution.contributions[:3] if each.attribution else ()
-            reasons = (
-                ", ".join(f"{part.feature} {part.factor:.2f}x" for part in parts) or "no known runs to compare with"
-            )
-            lines.append(f"  {each.app} {each.input} from {each.source}, on {each.platform}: {reasons}")
+            why = ", ".join(f"{part.feature} {part.factor:.2f}x" for part in parts) or "no known runs to compare with"
+            lines.append(f"  {each.app} {each.input} from {each.source}, on {each.platform}: {why}")
         return "\n".join(lines + (["  ..."] if len(self.explanations) > _SHOWN else []))
 
     def _repr_html_(self) -> str:
@@ -110,62 +150,32 @@ def explain(
         )
     question = (runs if isinstance(runs, Question) else ask(model, runs)).take(limit)
     predictions = predict(model, question).predictions
-    targets = [platform or fastest_elsewhere(prediction) for prediction in predictions]
+    elsewhere = [{name: t for name, t in own.relative_time.items() if name != own.source} for own in predictions]
+    targets = [platform or min(times, key=times.__getitem__) for times in elsewhere]
     part = model.fitted.part
-    if not isinstance(part, KnownRuns) or not len(part.background):
-        note = (
+    known = part if isinstance(part, KnownRuns) and len(part.background) else None
+    explanations = []
+    for i, (prediction, target) in enumerate(zip(predictions, targets, strict=True)):
+        run, cell = (prediction.app, prediction.input, prediction.source, target), question.features[i]
+        if known is None:
+            explanations.append(Explanation(*run, None))
+            continue
+        # The same draw for each cell, so that its answer does not depend on the others of its table.
+        rng, number = np.random.default_rng(seed), model.platforms.index(target)
+        reasons = attribute(model.fitted, cell, known.background, target=number, samples=samples, rng=rng)
+        near = known.latent(cell)[0], known.known_latent_bk, known.known_workload_b
+        source = int(cell.source_n[0])
+        explanations.append(Explanation(*run, reasons, nearest(*near, model.cells, source=source, count=neighbours)))
+    return Explanations(tuple(explanations), _notes(model, known, question))
+
+
+def _notes(model: TrainedModel, known: KnownRuns | None, question: Question) -> tuple[str, ...]:
+    if known is None:
+        return (
             f"The model {model.name!r} keeps no known runs to compare with, so it explains nothing: neither the "
-            "contributions of counters nor the nearest workloads. Train the default model for that."
+            "contributions of counters nor the nearest workloads. Train the default model for that.",
         )
-        return Explanations(
-            tuple(_explanation(*pair, None) for pair in zip(predictions, targets, strict=True)), (note,)
-        )
-    explanations = [
-        _explanation(
-            prediction,
-            target,
-            attribute(
-                model.fitted,
-                question.features[i],
-                part.background,
-                target=model.platforms.index(target),
-                samples=samples,
-                # The same draw for each cell, so that its answer does not depend on the others of its table.
-                rng=np.random.default_rng(seed),
-            ),
-            _nearest(model, part, question.features[i], neighbours),
-        )
-        for i, (prediction, target) in enumerate(zip(predictions, targets, strict=True))
-    ]
-    return Explanations(tuple(explanations), _notes(model, part, question))
-
-
-def _explanation(
-    prediction: Prediction, target: str, attribution: Attribution | None, near: tuple[Neighbour, ...] = ()
-) -> Explanation:
-    return Explanation(prediction.app, prediction.input, prediction.source, target, attribution, near)
-
-
-def _nearest(model: TrainedModel, part: KnownRuns, cell: Features, count: int) -> tuple[Neighbour, ...]:
-    source = int(cell.source_n[0])
-    return nearest(
-        part.latent(cell)[0], part.known_latent_bk, part.known_workload_b, model.cells, source=source, count=count
-    )
-
-
-def fastest_elsewhere(prediction: Prediction) -> str:
-    """Return the fastest predicted platform other than the one the run was measured on."""
-    others = [name for name in prediction.relative_time if name != prediction.source]
-    return min(others, key=lambda name: prediction.relative_time[name])
-
-
-def _notes(model: TrainedModel, part: KnownRuns, question: Question) -> tuple[str, ...]:
-    """Return a note where no known run was measured on a run's platform."""
-    known = set(part.background.source_n.tolist())
-    strange = [model.platforms[source] for source in np.unique(question.source_n).tolist() if source not in known]
-    if not strange:
-        return ()
-    return (
-        f"The model keeps no known runs on {some_of(strange)}: runs measured on it are compared with those on all "
-        "others.",
-    )
+    unknown = sorted(set(question.features.source_n.tolist()) - set(known.background.source_n.tolist()))
+    strange = some_of([model.platforms[source] for source in unknown])
+    note = f"The model keeps no known runs on {strange}: runs measured on it are compared with those on all others."
+    return (note,) if unknown else ()

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import SOURCE, Features
@@ -25,6 +25,8 @@ from crossperf.model.fitted.model import FittedModel
 
 #: From cells to one number each: what is to be explained.
 Value = Callable[[Floats], Floats]
+#: The columns that change together, by name.
+Players = Mapping[str, Sequence[int]]
 
 #: Rows that are predicted at once; more are predicted in several calls.
 _ROWS = 65_536
@@ -50,10 +52,6 @@ class Contribution:
         """The contribution as a factor on the relative time: 2.0 made the prediction twice as slow."""
         return math.exp(self.contribution)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the contribution as JSON's own types."""
-        return {**asdict(self), "factor": self.factor}
-
 
 @dataclass(frozen=True)
 class Attribution:
@@ -69,19 +67,9 @@ class Attribution:
     background: int
     walks: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the attribution as JSON's own types."""
-        return {**vars(self), "contributions": [part.to_json() for part in self.contributions]}
-
 
 def attribute(
-    model: FittedModel,
-    cell: Features,
-    background: Features,
-    *,
-    target: int,
-    samples: int = 256,
-    rng: np.random.Generator,
+    model: FittedModel, cell: Features, background: Features, *, target: int, samples: int = 256, rng: Generator
 ) -> Attribution:
     """Return what contributed to log(time on `target` / time on the source platform) of one cell.
 
@@ -89,12 +77,7 @@ def attribute(
     what is explained is how this run differs from known runs on its platform. A feature that was not measured is a
     value like any other, so that a counter which the run lacks shows what the lack of it did.
 
-    Parameters
-    ----------
-    cell, background
-        One run, and known runs, in the columns of the model.
-    target
-        The number of the platform among the model's outputs.
+    ``cell`` is one run and ``background`` known runs, in the columns of the model.
     """
     columns, source = cell.columns, int(cell.source_n[0])
     same_b = background.source_n == source
@@ -110,24 +93,14 @@ def attribute(
 
 
 def shapley(
-    value: Value,
-    cell_f: Floats,
-    background_bf: Floats,
-    players: Mapping[str, Sequence[int]],
-    *,
-    samples: int = 256,
-    rng: np.random.Generator,
+    value: Value, cell_f: Floats, background_bf: Floats, players: Players, *, samples: int = 256, rng: Generator
 ) -> Attribution:
     """Return the Shapley values of players, each some columns that change together; other columns stay the cell's.
 
     Every order is walked in both directions (antithetic), from each background cell equally often, so contributions
     sum to the value of the cell minus the mean over the background to the last digit. The standard error is that of
-    the draw of orders, given the background.
-
-    Parameters
-    ----------
-    samples
-        Walks at most. Where they are fewer than four for each background cell, some of it is drawn.
+    the draw of orders, given the background. ``samples`` is the most walks; where they are fewer than four for each
+    background cell, some of it is drawn.
 
     >>> cells_bf = np.array([[0.0, 1.0], [2.0, 3.0]])
     >>> players = {"a": (0,), "b": (1,)}
@@ -152,8 +125,7 @@ def shapley(
     ends_n = np.asarray(value(np.vstack([cell_f[None], fixed_bf])), np.float64)
     order_rbk = rng.permuted(np.broadcast_to(np.arange(len(players)), (rounds, count, len(players))), axis=2)
     order_wk = np.concatenate([order_rbk, order_rbk[:, :, ::-1]]).reshape(-1, len(players))
-    start_w = np.tile(np.arange(count), 2 * rounds)
-    step_wk = _walk(value, cell_f, fixed_bf, player_f, ends_n, order_wk, start_w)
+    step_wk = _walk(value, cell_f, fixed_bf, player_f, ends_n, order_wk)
     pair_rbk = step_wk.reshape(2, rounds, count, len(players)).mean(axis=0)
     contribution_k = pair_rbk.mean(axis=(0, 1))
     error_k = np.sqrt((pair_rbk.var(axis=0, ddof=1) / rounds).sum(axis=0)) / count
@@ -162,7 +134,7 @@ def shapley(
             name,
             float(contribution_k[number]),
             float(error_k[number]),
-            _measured(cell_f[columns[0]]) if len(columns) == 1 else None,
+            _median(cell_f[list(columns)]) if len(columns) == 1 else None,
             _median(background_bf[:, columns[0]]) if len(columns) == 1 else None,
         )
         for number, (name, columns) in enumerate(players.items())
@@ -172,16 +144,11 @@ def shapley(
 
 
 def _walk(
-    value: Value,
-    cell_f: Floats,
-    background_bf: Floats,
-    player_f: Integers,
-    ends_n: Floats,
-    order_wk: Integers,
-    start_w: Integers,
+    value: Value, cell_f: Floats, background_bf: Floats, player_f: Integers, ends_n: Floats, order_wk: Integers
 ) -> Floats:
     """Return the step that each player causes on each walk, with as few rows predicted as there are states."""
     count = order_wk.shape[1]
+    start_w = np.resize(np.arange(len(background_bf)), len(order_wk))
     same_bf = (background_bf == cell_f) | (np.isnan(background_bf) & np.isnan(cell_f))
     moves_bk = np.stack([~same_bf[:, player_f == number].all(axis=1) for number in range(count)], axis=1)
     # State s is the one after s steps. One whose step moved nothing is the state before it; the last that moved
@@ -201,10 +168,6 @@ def _walk(
     last_ws = np.maximum.accumulate(np.where(moved_ws, np.arange(count + 1), 0), axis=1)
     step_ws = np.diff(np.take_along_axis(value_ws, last_ws, axis=1), axis=1)
     return np.asarray(np.take_along_axis(step_ws, rank_wk, axis=1))
-
-
-def _measured(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _median(values_b: Floats) -> float | None:

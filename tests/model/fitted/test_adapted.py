@@ -14,10 +14,8 @@ from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import SettingsError
 from crossperf.model import TrainedModel
-from crossperf.model.fitted.adapted import Adapted, AdaptedForecaster, add_platform
-from crossperf.model.fitted.head import Head
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.protocols import Forecaster, KnownRuns, LatentSpace
+from crossperf.model.fitted.adapted import Adapted, AdaptedForecaster, Head, add_platform
+from crossperf.model.fitted.model import FittedModel, Forecaster, KnownRuns, LatentSpace
 from tests.model.conftest import QUICK
 
 SHOTS = np.array([0, 11, 22, 33])

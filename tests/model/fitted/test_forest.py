@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-from crossperf.model.fitted.forest import Forest
-from crossperf.model.state import flatten, restore
+from crossperf.model.fitted.peers import Forest
+from crossperf.model.store import flatten, restore
 
 
 @pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])

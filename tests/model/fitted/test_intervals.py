@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossperf.model.fitted.intervals import Forecast, Intervals, _quantile_of
+from crossperf.model.fitted.confidence import Forecast, Intervals, _quantile_of
 
 
 def draw(rng: np.random.Generator, apps: int, each: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from crossperf.model.fitted.ensemble import Ensemble
+from crossperf.model.fitted.network import Ensemble
 from crossperf.model.learn.ensemble import Plan, fit_ensemble
 
 QUICK = Plan(width=16, steps=60, fewest_epochs=1, batch_size=32)

@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from crossperf.model.fitted.novelty import Novelty
-from crossperf.model.learn.novelty import fit_novelty
+from crossperf.model.fitted.confidence import Novelty
+from crossperf.model.learn.vae import fit_novelty
 from crossperf.records import FAMILIAR, UNKNOWN
 
 

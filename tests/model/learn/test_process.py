@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from crossperf.model.fitted.process import GaussianProcess  # noqa: E402
+from crossperf.model.fitted.blend import GaussianProcess  # noqa: E402
 from crossperf.model.learn import process  # noqa: E402
 from crossperf.model.learn.process import LeftOut, fit_process  # noqa: E402
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crossperf.dataset.facts import TableFacts
+from crossperf.dataset.cells import TableFacts
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import Driver, LatentMap

@@ -1,20 +1,71 @@
 """A fitted model with platforms added to it afterwards; its predictions for the platforms it knew stay as they are."""
 
-# N runs, B errors, P platforms
+# N runs, B errors, K workloads measured on the new platform, F features, P known platforms, S sources (the same)
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
-from crossperf.arrays import Floats, Integers
+from crossperf.arrays import Floats
 from crossperf.dataset.features import Features
-from crossperf.model.fitted.head import Head
-from crossperf.model.fitted.intervals import Forecast
-from crossperf.model.fitted.model import FittedModel
-from crossperf.model.fitted.protocols import KnownRuns
+from crossperf.model.fitted.confidence import Forecast
+from crossperf.model.fitted.model import FittedModel, KnownRuns
+from crossperf.model.fitted.scales import Encoder
+
+#: How many spreads of the features apart two workloads are before they are no longer similar.
+_REACH = 2.0
+
+
+@dataclass(frozen=True)
+class Head:
+    """A new platform's contrast as a function of a run's predicted contrasts and its features, for each source.
+
+    For source s: ``offset + contrast . a + features . b + sum_k exp(-|features - shot_k| / reach) w_k``: the posterior
+    mean of a Gaussian process whose kernel has these four parts, averaged over settings and starting points.
+    """
+
+    encoder: Encoder
+    mean_sf: Floats
+    gain_sf: Floats
+    centre_p: Floats
+    scale: float
+    limits_2: Floats
+    offset_s: Floats
+    contrast_weights_sp: Floats
+    feature_weights_sf: Floats
+    shots_skf: Floats
+    shot_weights_sk: Floats
+    #: The weight of each kernel setting in the average.
+    setting_weights_g: Floats
+    #: log(predicted / measured) of each workload from all the others.
+    left_out_k: Floats
+
+    def predict(self, features: Features, log_relative_np: Floats) -> Floats:
+        """Return log(time on the new platform / time on the source) of each run, from the base model's predictions."""
+        level_n = log_relative_np.mean(axis=1)
+        contrast_np = (log_relative_np - level_n[:, None] - self.centre_p) / self.scale
+        encoded_nf = self.encoder(features.values_nf)
+        predicted_n = np.empty(len(features))
+        for source in np.unique(features.source_n):
+            rows = features.source_n == source
+            seen_nf = np.nan_to_num((encoded_nf[rows] - self.mean_sf[source]) * self.gain_sf[source])
+            predicted_n[rows] = (
+                self.offset_s[source]
+                + contrast_np[rows] @ self.contrast_weights_sp[source]
+                + seen_nf @ self.feature_weights_sf[source]
+                + similarity(seen_nf, self.shots_skf[source]) @ self.shot_weights_sk[source]
+            )
+        return np.asarray(level_n + np.clip(predicted_n, *self.limits_2) * self.scale)
+
+
+def similarity(left_nf: Floats, right_kf: Floats) -> Floats:
+    """Return ``exp(-distance / reach)`` between the rows of two matrices."""
+    square_nk = (left_nf**2).sum(axis=1)[:, None] + (right_kf**2).sum(axis=1) - 2.0 * left_nf @ right_kf.T
+    return np.asarray(np.exp(-np.sqrt(np.maximum(square_nk, 0.0)) / _REACH))
 
 
 @dataclass(frozen=True)
@@ -65,30 +116,11 @@ class AdaptedForecaster(Adapted):
             error_nbp=np.concatenate([known.error_nbp, *errors], axis=2),
         )
 
-    @property
-    def _known(self) -> KnownRuns:
-        part = self.base.part
-        assert isinstance(part, KnownRuns)  # noqa: S101 - `add_platform` makes this class for no other
-        return part
-
-    @property
-    def background(self) -> Features:
-        """The base model's known cells."""
-        return self._known.background
-
-    @property
-    def known_latent_bk(self) -> Floats:
-        """The latent places of the base model's known cells."""
-        return self._known.known_latent_bk
-
-    @property
-    def known_workload_b(self) -> Integers:
-        """The workloads of the base model's known cells."""
-        return self._known.known_workload_b
-
-    def latent(self, features: Features) -> Floats:
-        """Return the latent places of cells, as the base model has them."""
-        return self._known.latent(features)
+    # The runs that the base model knows, and its latent space.
+    background = property(attrgetter("base.part.background"))
+    known_latent_bk = property(attrgetter("base.part.known_latent_bk"))
+    known_workload_b = property(attrgetter("base.part.known_workload_b"))
+    latent = property(attrgetter("base.part.latent"))
 
 
 def add_platform(model: FittedModel, head: Head, platform: str) -> FittedModel:

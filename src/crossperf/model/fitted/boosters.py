@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import importlib
+import tempfile
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,9 +19,6 @@ from numpy.typing import NDArray
 from crossperf.arrays import Floats
 from crossperf.dataset.features import Features
 from crossperf.errors import MissingDependencyError
-
-#: The last line of a text of LightGBM's that is whole.
-_LIGHTGBM_END = "pandas_categorical:null"
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,12 @@ class Boosters:
     @classmethod
     def of(cls, boosters: Sequence[Any]) -> Self:
         """Return fitted boosters of the library."""
-        return cls(tuple(np.frombuffer(cls.dump(booster), np.uint8) for booster in boosters))
+        return cls(tuple(np.frombuffer(cls._dump(booster), np.uint8) for booster in boosters))
 
     @cached_property
     def native(self) -> list[Any]:
         """The library's own boosters."""
-        return [self.parse(raw.tobytes()) for raw in self.raw]
+        return [self._parse(raw.tobytes()) for raw in self.raw]
 
     def predict(self, features: Features) -> Floats:
         """Return log relative times."""
@@ -53,13 +52,13 @@ class Boosters:
 
     @staticmethod
     @abstractmethod
-    def dump(booster: Any) -> bytes:
+    def _dump(booster: Any) -> bytes:
         """Return a booster as the bytes of its library's own format."""
 
     @staticmethod
     @abstractmethod
-    def parse(raw: bytes) -> Any:
-        """Return the booster of `dump`; damage raises `ValueError`."""
+    def _parse(raw: bytes) -> Any:
+        """Return the booster of `_dump`; damage raises `ValueError`."""
 
 
 class XGBoosters(Boosters):
@@ -74,13 +73,11 @@ class XGBoosters(Boosters):
         return np.asarray(booster.predict(matrix, iteration_range=(0, rounds or 0)), np.float64)
 
     @staticmethod
-    def dump(booster: Any) -> bytes:
-        """Return the booster as UBJSON."""
+    def _dump(booster: Any) -> bytes:
         return bytes(booster.save_raw("ubj"))
 
     @staticmethod
-    def parse(raw: bytes) -> Any:
-        """Return the booster of UBJSON."""
+    def _parse(raw: bytes) -> Any:
         return package("xgboost").Booster(model_file=bytearray(raw))
 
 
@@ -95,16 +92,14 @@ class LightGBMs(Boosters):
         return np.asarray(booster.predict(values_nf, num_iteration=rounds, num_threads=n_jobs or 0), np.float64)
 
     @staticmethod
-    def dump(booster: Any) -> bytes:
-        """Return the booster as text."""
+    def _dump(booster: Any) -> bytes:
         return bytes(booster.model_to_string(num_iteration=-1).encode())
 
     @staticmethod
-    def parse(raw: bytes) -> Any:
-        """Return the booster of a text; LightGBM ends the process on one that is cut short, so it is refused first."""
-        lightgbm = package("lightgbm")
-        text = raw.decode()
-        if not text.rstrip().endswith(_LIGHTGBM_END):
+    def _parse(raw: bytes) -> Any:
+        lightgbm, text = package("lightgbm"), raw.decode()
+        # LightGBM ends the process on a text that is cut short.
+        if not text.rstrip().endswith("pandas_categorical:null"):
             raise ValueError("a LightGBM text is cut short")
         try:
             return lightgbm.Booster(model_str=text)
@@ -123,19 +118,15 @@ class CatBoosters(Boosters):
         return np.asarray(booster.predict(values_nf, ntree_end=rounds or 0, thread_count=n_jobs or -1), np.float64)
 
     @staticmethod
-    def dump(booster: Any) -> bytes:
-        """Return the booster in CatBoost's binary format, which the library writes to files alone."""
-        import tempfile
-        from pathlib import Path
-
+    def _dump(booster: Any) -> bytes:
+        # The library writes its binary format to files alone.
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "booster.cbm"
             booster.save_model(str(path), format="cbm")
             return path.read_bytes()
 
     @staticmethod
-    def parse(raw: bytes) -> Any:
-        """Return the booster of CatBoost's binary format."""
+    def _parse(raw: bytes) -> Any:
         catboost = package("catboost")
         try:
             return catboost.CatBoostRegressor().load_model(blob=raw, format="cbm")

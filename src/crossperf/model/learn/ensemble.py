@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crossperf.arrays import Floats, Mask
-from crossperf.model.fitted.ensemble import Ensemble
-from crossperf.model.fitted.mlp import Singles
+from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.learn.training import Stepper, batches, device_for, seeded
 
 #: Bins of a feature: as many as keep the inputs below a number, within these limits.
@@ -106,22 +105,16 @@ def fit_ensemble(
     with seeded(seed, where):
         inputs = untrained.inputs(standard_nf[:1].astype(np.float32)).shape[1]
         members = Members(len(blind_mn), inputs, target_np.shape[1], plan).to(where)
-        _train(members, untrained, standard_nf, target_np, blind_mn, plan, where)
-    weights, biases = (
-        tuple(value.detach().cpu().numpy() for value in values) for values in (members.weights, members.biases)
-    )
+        _train(members, untrained, standard_nf, target_np, blind_mn, plan)
+    weights, biases = (tuple(w.detach().cpu().numpy() for w in part) for part in (members.weights, members.biases))
     return replace(untrained, weights=weights, biases=biases)
 
 
 def _train(
-    members: Members,
-    untrained: Ensemble,
-    standard_nf: Floats,
-    target_np: Floats,
-    blind_mn: Mask,
-    plan: Plan,
-    where: torch.device,
+    members: Members, untrained: Ensemble, standard_nf: Floats, target_np: Floats, blind_mn: Mask, plan: Plan
 ) -> None:
+    where = members.weights[0].device
+
     def tensor(values: Floats | Singles | Mask) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float32, device=where)
 

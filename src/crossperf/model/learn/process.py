@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from crossperf.arrays import Floats, Integers
-from crossperf.model.fitted.process import COINCIDE, GaussianProcess
+from crossperf.model.fitted.blend import COINCIDE, GaussianProcess
 
 #: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
 MOST_CELLS = 8000
@@ -34,12 +34,8 @@ def fit_process(
 ) -> tuple[GaussianProcess, LeftOut]:
     """Return the process of standard features, and its out-of-fold predictions in closed form.
 
-    Parameters
-    ----------
-    groups_n
-        Cells that are left out together while the length scales are learned.
-    folds_rn
-        R divisions of the cells into folds; -1 is in no fold.
+    The cells of a group are left out together while the length scales are learned; ``folds_rn`` are R divisions of
+    the cells into folds, -1 for no fold.
     """
     rng = np.random.default_rng(seed)
     kept_n = _thinned(groups_n, rng)
@@ -142,6 +138,5 @@ def _left_out(inverse_nn: Tensor, kernel_nn: Tensor, weights_np: Tensor, fold_n:
 
 
 def _distance(left_af: Tensor, right_bf: Tensor) -> Tensor:
-    """Return Euclidean distances."""
     square_ab = left_af.square().sum(1)[:, None] + right_bf.square().sum(1)[None] - 2.0 * left_af @ right_bf.T
     return square_ab.clamp(min=COINCIDE).sqrt()

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
-from crossperf.model.fitted.mlp import Mlp
+from crossperf.model.fitted.network import Mlp
 
 
 def device_for(name: str) -> torch.device:
@@ -50,6 +50,11 @@ class Batch:
     y_np: Tensor
     known_np: Tensor
 
+    @classmethod
+    def of(cls, encoded_nf: Floats, standard_np: Floats, device: torch.device) -> Batch:
+        """Return the cells of encoded features and standard targets, NaN where there is none."""
+        return cls(*filled(encoded_nf, device), *filled(standard_np, device))
+
     def __len__(self) -> int:
         return len(self.x_nf)
 
@@ -60,11 +65,9 @@ class Batch:
 def filled(values: Floats, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return values with zeros for NaN, and a tensor that is 1 where there was a value."""
     seen = ~np.isnan(values)
-    zeroed = np.where(seen, values, 0.0)
-    return (
-        torch.as_tensor(zeroed, dtype=torch.float32, device=device),
-        torch.as_tensor(seen, dtype=torch.float32, device=device),
-    )
+    zeroed_and_seen = (np.where(seen, values, 0.0), seen)
+    zeroed, mask = (torch.as_tensor(part, dtype=torch.float32, device=device) for part in zeroed_and_seen)
+    return zeroed, mask
 
 
 def batches(cells: int, size: int, steps: int, device: torch.device) -> Iterator[Tensor]:

@@ -1,33 +1,142 @@
-"""Prediction intervals that hold for applications never seen: how wrong the model was out of fold.
+"""How sure a prediction is: intervals that hold for applications never seen, and how novel a run looks.
 
 Every cell of a calibration was predicted by members that had not seen its application. The vectors of these
 out-of-fold residuals, each divided by how hard its cell looked, are the distribution around new predictions: one
 mechanism for an interval against any reference, for the chance to be fastest, and for the chance that one platform
 beats another. Nominal levels are corrected so that coverage holds for applications left out (compare conformal
-prediction, Vovk et al. 2005, with groups for the exchangeable unit).
+prediction, Vovk et al. 2005, with groups for the exchangeable unit). Novelty is a VAE's likelihood, and the distance to
+known cells in its latent space.
 """
 
-# N cells, D signs of difficulty, P platforms, B errors kept, L levels
+# N cells, F features, K latent units, B known cells or errors kept, D signs of difficulty, P platforms, L levels
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import relative_to
+from crossperf.model.fitted.network import Mlp, seen_beside
+from crossperf.records import looks
 
-if TYPE_CHECKING:
-    from crossperf.model.fitted.novelty import NoveltyScores
-
+#: What a feature that must agree weighs beside the others.
+_MUST_AGREE = 1e3
+_ROWS = 512
 #: Nominal levels at which the coverage on left-out groups is known.
 _LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
 _MOST_ERRORS = 400
 _PENALTY = 10.0
 #: No cell counts as much easier or harder than these quantiles of the calibration cells.
 _SCALE_RANGE = (0.02, 0.98)
+
+
+@dataclass(frozen=True)
+class NoveltyScores:
+    """How novel runs are: two measures, each 1 at the edge of the ordinary, and the share of each feature in them."""
+
+    surprise_n: Floats
+    distance_n: Floats
+    by_feature_nf: Floats
+
+    @property
+    def score_n(self) -> Floats:
+        """The greater of the two measures: up to 1 is ordinary."""
+        return np.maximum(self.surprise_n, self.distance_n)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """A plain word for each run."""
+        return tuple(looks(score) for score in self.score_n.tolist())
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """A VAE of standard features, the latent places of known cells, and what is ordinary among held-out workloads.
+
+    ``row_b`` numbers the known cells among the training cells; ``sigma`` is the decoder's calibrated one.
+    """
+
+    encoder: Mlp
+    decoder: Mlp
+    sigma: float
+    known_bk: Floats
+    known_bf: Floats
+    row_b: Integers
+    ordinary_surprise: float
+    ordinary_distance: float
+    active_units: int
+
+    def latent(self, standard_nf: Floats) -> Floats:
+        """Return the latent mean of each cell: the first half of the encoder's outputs."""
+        return self.encoder(seen_beside(standard_nf))[:, : self.known_bk.shape[1]].astype(np.float64)
+
+    def impute(self, standard_nf: Floats, exact_f: Mask) -> Floats:
+        """Return the cells with the values of the nearest known cell where nothing was measured.
+
+        Nearest is meant in the features that were measured; those marked `exact` (the source) must agree before
+        any other counts. Values of a real cell go together; what the decoder expects, feature by feature, does not.
+        """
+        completed_nf = standard_nf.copy()
+        seen_nf = ~np.isnan(standard_nf)
+        weight_f = np.where(exact_f, _MUST_AGREE, 1.0)
+        first_u, number_n = distinct(seen_nf)
+        for pattern, seen_f in enumerate(seen_nf[first_u]):
+            rows = np.flatnonzero(number_n == pattern)
+            asked, known = ((values * weight_f)[:, seen_f] for values in (standard_nf[rows], self.known_bf))
+            near_n = np.concatenate(
+                [_square_distance(asked[i : i + _ROWS], known).argmin(axis=1) for i in range(0, len(asked), _ROWS)]
+            )
+            completed_nf[np.ix_(rows, ~seen_f)] = self.known_bf[near_n][:, ~seen_f]
+        return completed_nf
+
+    def scores(self, standard_nf: Floats) -> NoveltyScores:
+        """Return how each cell differs from what is known."""
+        error_nf, latent_nk = self.surprise(standard_nf)
+        nearest_n, distance_n = self.nearest(latent_nk)
+        apart_nf = np.nan_to_num(standard_nf - self.known_bf[nearest_n]) ** 2
+        return NoveltyScores(
+            error_nf.mean(axis=1) / self.ordinary_surprise,
+            distance_n / self.ordinary_distance,
+            error_nf / self.ordinary_surprise + apart_nf,
+        )
+
+    def surprise(self, standard_nf: Floats) -> tuple[Floats, Floats]:
+        """Return the squared error of the decoder in its own sigmas (twice its negative log likelihood), and places."""
+        latent_nk = self.latent(standard_nf)
+        decoded_nf = self.decoder(latent_nk.astype(np.float32)).astype(np.float64)
+        return np.nan_to_num((standard_nf - decoded_nf) / self.sigma) ** 2, latent_nk
+
+    def nearest(
+        self, latent_nk: Floats, own_n: Integers | None = None, group_b: Integers | None = None
+    ) -> tuple[Integers, Floats]:
+        """Return the nearest known cell of each, and its distance; cells of a run's own group can be left out."""
+        nearest, distance = [], []
+        for start in range(0, len(latent_nk), _ROWS):
+            rows = slice(start, start + _ROWS)
+            apart_nb = _square_distance(latent_nk[rows], self.known_bk)
+            if own_n is not None and group_b is not None:
+                apart_nb[own_n[rows, None] == group_b[None]] = np.inf
+            nearest.append(apart_nb.argmin(axis=1))
+            distance.append(np.sqrt(apart_nb.min(axis=1)))
+        return np.concatenate(nearest), np.nan_to_num(np.concatenate(distance), posinf=0.0)
+
+
+def _square_distance(left_nf: Floats, right_bf: Floats) -> Floats:
+    square_nb = left_nf @ right_bf.T
+    square_nb *= -2.0
+    square_nb += np.square(left_nf).sum(axis=1)[:, None]
+    square_nb += np.square(right_bf).sum(axis=1)
+    return np.maximum(square_nb, 0.0, out=square_nb)
+
+
+def distinct(rows_nf: Mask) -> tuple[Integers, Integers]:
+    """Return the number of one row of each pattern, and the pattern of each row."""
+    packed_nb = np.packbits(rows_nf, axis=1)
+    patterns = np.ascontiguousarray(packed_nb).view(f"V{packed_nb.shape[1]}").ravel()
+    _, first_u, number_n = np.unique(patterns, return_index=True, return_inverse=True)
+    return first_u, number_n
 
 
 @dataclass(frozen=True)
@@ -44,19 +153,11 @@ class Intervals:
 
     @classmethod
     def fit(cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: Mask, seed: int) -> Intervals:
-        """Learn from held-out errors.
+        """Learn from out-of-fold errors, truth minus prediction in logarithms.
 
-        Parameters
-        ----------
-        error_np
-            Truth minus prediction, in logarithms, each cell without its group.
-        signs_nd
-            What tells before the fact how hard a cell is.
-        groups_n
-            The application of each cell.
-        new_n
-            Cells whose whole application was left out: their errors are the distribution. The others, whose
-            workload alone was left out, help to learn how difficulty shows.
+        ``signs_nd`` tell before the fact how hard a cell is; ``groups_n`` is its application. Cells of ``new_n`` had
+        their whole application left out: their errors are the distribution. The others, whose workload alone was left
+        out, help to learn how difficulty shows.
         """
         size_n = np.log(np.abs(error_np).mean(axis=1) + 1e-3)
         mean_d, spread_d = signs_nd.mean(axis=0), np.maximum(signs_nd.std(axis=0), 1e-9)
@@ -71,7 +172,9 @@ class Intervals:
         rng = np.random.default_rng(seed)
         relative_np = error_np[rows] / scale_n[rows, None]
         coverage_l = _left_out_coverage(relative_np, groups_n[rows], rng)
-        kept = _some(groups_n[rows], rng)
+        kept = np.arange(len(rows))
+        if len(rows) > _MOST_ERRORS:
+            kept = np.sort(rng.choice(kept, _MOST_ERRORS, replace=False))
         return cls(relative_np[kept], mean_d, spread_d, weights_d, bias, limits, coverage_l)
 
     def scale(self, signs_nd: Floats) -> Floats:
@@ -79,13 +182,17 @@ class Intervals:
         log_scale_n = (signs_nd - self.sign_mean_d) / self.sign_spread_d @ self.weights_d + self.bias
         return np.asarray(np.exp(np.clip(log_scale_n, *self.scale_limits)))
 
+    @property
+    def _increasing_l(self) -> Floats:
+        return np.asarray(np.maximum.accumulate(self.coverage_l + 1e-12 * np.arange(len(self.coverage_l))))
+
     def nominal(self, level: float) -> float:
         """Return the level to take quantiles at, so that intervals cover `level` of applications left out."""
-        return float(np.interp(level, *_increasing(self.coverage_l, _LEVELS)))
+        return float(np.interp(level, self._increasing_l, _LEVELS))
 
     def level(self, nominal_n: Floats) -> Floats:
         """Return the lowest level whose `nominal` is at least this: 0 for the narrowest, infinite beyond all."""
-        level_n = np.interp(nominal_n, _LEVELS, _increasing(self.coverage_l, _LEVELS)[0])
+        level_n = np.interp(nominal_n, _LEVELS, self._increasing_l)
         return np.where(nominal_n <= _LEVELS[0], 0.0, np.where(nominal_n > _LEVELS[-1], np.inf, level_n))
 
     def errors(self, scale_n: Floats) -> Floats:
@@ -174,14 +281,3 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
         inside_l += weight * (inside_lnp & differs_np).sum(axis=(1, 2))
         count += weight * differs_np.sum()
     return inside_l / max(count, 1)
-
-
-def _some(groups_n: Integers, rng: np.random.Generator) -> Integers:
-    """Return the rows to keep, drawn at random where there are too many."""
-    rows = np.arange(len(groups_n))
-    return rows if len(rows) <= _MOST_ERRORS else np.sort(rng.choice(rows, _MOST_ERRORS, replace=False))
-
-
-def _increasing(x_l: Floats, y_l: Floats) -> tuple[Floats, Floats]:
-    """Return points whose x never falls, for interpolation."""
-    return np.maximum.accumulate(x_l + 1e-12 * np.arange(len(x_l))), y_l

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from crossperf.model.fitted.encoding import Encoder
-from crossperf.model.state import flatten, restore
+from crossperf.model.fitted.scales import Encoder
+from crossperf.model.store import flatten, restore
 
 
 def test_the_encoding_does_not_depend_on_the_unit_of_a_counter() -> None:

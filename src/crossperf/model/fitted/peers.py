@@ -1,6 +1,7 @@
-"""A fitted forest as plain arrays: saved without pickles, and followed without scikit-learn's internals."""
+"""Fitted peers as plain arrays: medians by source platform, a linear map, and a forest."""
 
-# N cells, T trees, M nodes of all trees, L leaves of all trees, P platforms, W walkers (a cell in a tree)
+# N cells, F features, P platforms, S sources, T trees, M nodes of all trees, L leaves of all trees,
+# W walkers (a cell in a tree)
 
 from __future__ import annotations
 
@@ -8,12 +9,14 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossperf.arrays import Floats, Mask
+from crossperf.dataset.features import Features
+from crossperf.model.fitted.scales import Encoder
 
 Numbers = NDArray[np.int32]
 
@@ -92,3 +95,42 @@ class Forest:
             node_w[moving] = node
             moving = moving[self.left_m[node] != node]
         return self.value_row_m[node_w].reshape(len(root_t), count)
+
+
+@dataclass(frozen=True)
+class Medians:
+    """The median log relative times of each source platform, and in the last row those of all cells."""
+
+    kind: ClassVar[str] = "medians"
+    medians_sp: Floats
+
+    def predict(self, features: Features) -> Floats:
+        """Return the medians of each cell's source; those of all cells where it has none."""
+        return np.asarray(self.medians_sp[features.source_n])
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear map of encoded features; a missing one counts as its mean."""
+
+    kind: ClassVar[str] = "linear"
+    encoder: Encoder
+    weights_pf: Floats
+    bias_p: Floats
+
+    def predict(self, features: Features) -> Floats:
+        """Return log relative times."""
+        return np.asarray(np.nan_to_num(self.encoder(features.values_nf)) @ self.weights_pf.T + self.bias_p)
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A forest on log-scaled features."""
+
+    kind: ClassVar[str] = "trees"
+    encoder: Encoder
+    forest: Forest
+
+    def predict(self, features: Features) -> Floats:
+        """Return log relative times."""
+        return self.forest.predict(self.encoder.log(features.values_nf))
