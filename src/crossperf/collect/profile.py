@@ -22,7 +22,7 @@ from crossperf import catalog
 from crossperf.collect.backends import AUTO, Backend, backends, chosen
 from crossperf.collect.process import Execution, Runner, resolve
 from crossperf.collect.valgrind import CacheShape
-from crossperf.errors import CollectError, MissingDependencyError, SettingsError
+from crossperf.errors import CollectError, MissingDependencyError, SettingsError, several
 from crossperf.importers.measurement import Counted, Measurement, counted, to_run
 from crossperf.platforms import MachineFacts, Platform, facts_of_this_machine, platform_of, read, user_file
 from crossperf.records import OK, Run
@@ -82,7 +82,7 @@ class Profile:
         return (
             f"Profile of {shlex.join(self.command)[:100]}\n"
             f"  app {self.app!r}, input {self.input[:60]!r}, platform {self.platform_name!r}\n"
-            f"  {len(self.executions)} runs: {seconds}{more}\n"
+            f"  {several(len(self.executions), 'run')}: {seconds}{more}\n"
             f"  {len(self.counted.values)} counters, counted by {tools}"
         )
 

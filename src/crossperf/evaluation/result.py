@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crossperf import display, plain
 from crossperf.dataset.cells import SPLITS, TableFacts
 from crossperf.dataset.pairing import Dataset
-from crossperf.errors import CrossperfError, some_of
+from crossperf.errors import CrossperfError, several, some_of
 from crossperf.evaluation import format2
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.latent import LatentMap
@@ -121,7 +121,7 @@ class Evaluation:
         write_json(path, self.to_json(), on_one_line=_LONG)
 
     def __repr__(self) -> str:
-        more = [f"{len(self.caveats)} caveats"] if self.caveats else []
+        more = [several(len(self.caveats), "caveat")] if self.caveats else []
         return "\n".join([self.about, repr(self.scores), *more])
 
     def _repr_html_(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crossperf import model
+from crossperf import model, plugins
 from crossperf.dataset.cells import Split
 from crossperf.dataset.pairing import Dataset, Fold, build, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
@@ -117,6 +117,9 @@ def makers_of(models: Models, seed: int) -> dict[str, Maker]:
 
 
 def _default(name: str, seed: int) -> Maker:
+    if name not in model.MODELS:
+        return maker_of(plugins.load(name, "model", argument="models", known=model.MODELS))
+
     def maker() -> Predictor:
         made = model.make(name)
         return made.set_params(seed=seed) if "seed" in made.get_params() else made

@@ -16,7 +16,7 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import relative_to as relative
 from crossperf.dataset.features import COUNTER, RUN_TIME, Features
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
-from crossperf.errors import PredictError, did_you_mean, some_of
+from crossperf.errors import PredictError, did_you_mean, several, some_of
 from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.trained import TrainedModel
 from crossperf.records import FAMILIAR, Familiarity, Prediction
@@ -134,7 +134,7 @@ class Answer:
         return len(self.predictions)
 
     def __repr__(self) -> str:
-        lines = [f"Answer: {len(self):,} predictions"]
+        lines = [f"Answer: {several(len(self), 'prediction')}"]
         for prediction in self.predictions[:_SHOWN]:
             times = ", ".join(f"{name} {time:.3g}x" for name, time in list(prediction.relative_time.items())[:6])
             lines.append(f"  {prediction.app} {prediction.input} from {prediction.source}: {times}")

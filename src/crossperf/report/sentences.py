@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from crossperf.errors import several
 from crossperf.evaluation.heldout import LEVEL
 from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.result import Evaluation
@@ -12,7 +13,7 @@ from crossperf.evaluation.scores import Scores
 from crossperf.evaluation.trained import NEW
 from crossperf.model import MODELS
 from crossperf.records import LOOKS
-from crossperf.report.figures.words import count, how_often
+from crossperf.report.figures.words import how_often
 
 #: What each split holds out, as the reader of a sentence needs it.
 HELD_OUT = {
@@ -113,7 +114,7 @@ def of_table(result: Evaluation) -> str:
     info = result.table.info
     whole = info or result.table
     counts = (
-        f"{whole.runs:,} runs of {whole.workloads:,} workloads ({count(whole.apps, 'application')}) on "
+        f"{whole.runs:,} runs of {whole.workloads:,} workloads ({several(whole.apps, 'application')}) on "
         f"{len(whole.platforms)} platforms"
     )
     if not info:
@@ -130,7 +131,7 @@ def left_out(result: Evaluation) -> list[str]:
     info, chosen = result.table.info, result.table.platforms
     if info is None:
         return ["No row was left out."]
-    sentences = [f"{count(number, 'run')} failed with status '{status}'." for status, number in info.failed.items()]
+    sentences = [f"{several(number, 'run')} failed with status '{status}'." for status, number in info.failed.items()]
     dropped = [platform.name for platform in info.platforms if platform.name not in chosen]
     if dropped:
         sentences.append(f"{', '.join(dropped)}: not among the platforms chosen.")

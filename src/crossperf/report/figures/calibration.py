@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from crossperf.arrays import Floats
+from crossperf.errors import several
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import LEVEL, HeldOutPredictions
 from crossperf.evaluation.latent import sample
@@ -19,7 +20,7 @@ from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures import axes as shared
 from crossperf.report.figures.colours import FAINT, INK, lines_of
 from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.words import count, fitted, percent, plain, times
+from crossperf.report.figures.words import fitted, percent, plain, times
 
 _LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)  # the levels asked of the intervals
 #: Where the word for a run changes, and how far the axis reaches at least, so that each word has room.
@@ -76,7 +77,7 @@ def _scatter_caption(evaluation: Evaluation, error_k: Floats, drawn: int) -> str
     within = percent(float((error_k <= np.log(2.0)).mean()))
     shown = "" if drawn == len(error_k) else f" A random {drawn:,} of them are drawn."
     return (
-        f"{count(len(error_k), 'prediction')}: {cells.those(evaluation, len(held), 'cell')} on every platform but "
+        f"{several(len(error_k), 'prediction')}: {cells.those(evaluation, len(held), 'cell')} on every platform but "
         f"the source, where it was profiled.{shown} Typically off by {times(float(np.exp(error_k.mean())))}; {within} "
         "are within a factor of two (the dashed lines)."
     )
@@ -110,7 +111,7 @@ def reliability(sheet: Sheet, evaluation: Evaluation) -> None:
     intervals = max(len(needed[name]) for name in lines)
     words = ", ".join(f"{share:.1%} ({plain(name)})" for name, share in at_level.items())
     sheet.caption = (
-        f"{count(intervals, 'interval')}, one for every platform but the one profiled on, of "
+        f"{several(intervals, 'interval')}, one for every platform but the one profiled on, of "
         f"{cells.those(evaluation, len(held), 'cell')}. The mark: intervals of {LEVEL:.0%} cover {words} of the "
         "measured times."
     )

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from crossperf.errors import CrossperfError, did_you_mean, some_of
+from crossperf.errors import CrossperfError, did_you_mean, several, some_of
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.report.figures.drawn import NothingToDraw
-from crossperf.report.figures.words import count, plain
+from crossperf.report.figures.words import plain
 from crossperf.runs.summary import TableInfo
 
 
@@ -74,5 +74,5 @@ def those(evaluation: Evaluation, number: int, noun: str) -> str:
     """
     if not evaluation.is_split:
         known = evaluation.held_out is None or not evaluation.held_out.predictions
-        return f"{count(number, noun)} {'of the table' if known else 'that the model was not trained on'}"
-    return f"{count(number, f'held-out {noun}')} (split '{evaluation.split}', {evaluation.folds_in_words})"
+        return f"{several(number, noun)} {'of the table' if known else 'that the model was not trained on'}"
+    return f"{several(number, f'held-out {noun}')} (split '{evaluation.split}', {evaluation.folds_in_words})"

@@ -14,11 +14,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.transforms import ScaledTranslation
 
 from crossperf.arrays import Floats, Integers
+from crossperf.errors import several
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.colours import FAINT, ON_DEEP, ON_PALE, PALE_TO_DEEP, Look
 from crossperf.report.figures.sheet import SMALL, WIDTH, Sheet
-from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, percent, plain, times
+from crossperf.report.figures.words import fitted, fitted_apart, left_out, percent, plain, times
 
 _MOST_ROWS = 40  # most rows of a map; a longer list tells how many it leaves out
 _ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0  # inches of a row, of the legend below, and the widest that names may run
@@ -68,7 +69,7 @@ def errors(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) ->
 
     def text(row: int, column: int) -> str:
         where = "all platforms" if column == len(held.platforms) else plain(columns[column])
-        factor, often = times(float(factor_rc[row, column])), count(int(count_rc[row, column]), "prediction")
+        factor, often = times(float(factor_rc[row, column])), several(int(count_rc[row, column]), "prediction")
         return f"{plain(rows[row])} on {where}: off by {factor} ({often})"
 
     at_r = [0.0, *(1 + _APART + a for a in range(len(worst_a)))]
@@ -76,7 +77,7 @@ def errors(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) ->
     heat(sheet, Map(rows, columns, factor_rc, at_r, at_c, _FACTORS, _short, text), cells.looks(evaluation), "off by")
     sheet.title = f"Where is {fitted(sheet, name, 2.6, 14)} wrong?"
     sheet.caption = (
-        f"{cells.those(evaluation, len(held), 'cell')}, {count(len(held.apps), 'application')}, the worst first. Off "
+        f"{cells.those(evaluation, len(held), 'cell')}, {several(len(held.apps), 'application')}, the worst first. Off "
         "by: the typical factor between predicted and measured time, each over that on the source; 1.00 is "
         "perfect. A dot: nothing to predict there."
         f"{left_out(len(held.apps) - len(worst_a), 'application', 'with smaller errors')}"
@@ -98,7 +99,7 @@ def missing(sheet: Sheet, evaluation: Evaluation) -> None:
     info = cells.table_info(evaluation)
     gaps = info.missing_counters
     if not gaps:
-        raise NothingToDraw(f"None of {count(info.counters, 'counter')} is missing from any run.")
+        raise NothingToDraw(f"None of {several(info.counters, 'counter')} is missing from any run.")
     platforms = [platform.name for platform in info.platforms]
     counters = sorted(gaps, key=lambda name: (-sum(gaps[name].values()), name))[:_MOST_ROWS]
     share_rc = np.array([[gaps[name].get(platform, np.nan) for platform in platforms] for name in counters])
@@ -112,7 +113,7 @@ def missing(sheet: Sheet, evaluation: Evaluation) -> None:
     heat(sheet, shown, cells.looks(evaluation), "missing from")
     left = left_out(len(gaps) - len(counters), "counter", "with smaller gaps")
     sheet.caption = (
-        f"{count(len(gaps), 'counter')} of {info.counters:,} with gaps, over {count(info.runs, 'run')}; a dot: "
+        f"{several(len(gaps), 'counter')} of {info.counters:,} with gaps, over {several(info.runs, 'run')}; a dot: "
         f"in every run.{left}"
     )
 

@@ -9,13 +9,14 @@ from matplotlib.axes import Axes
 from sklearn.metrics import roc_curve
 
 from crossperf.arrays import Floats, Mask
+from crossperf.errors import several
 from crossperf.evaluation import metrics
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import model_legend, named_rows, unit_square
 from crossperf.report.figures.colours import FAINT, INK, lines_of
 from crossperf.report.figures.sheet import WIDTH, Sheet
-from crossperf.report.figures.words import count, percent, plain
+from crossperf.report.figures.words import percent, plain
 
 _CORNERS = 500  # corners that a curve keeps: finer than a screen shows
 _TOOLTIPS = 60  # corners of a curve that have a tooltip
@@ -88,7 +89,7 @@ def roc(sheet: Sheet, evaluation: Evaluation) -> None:
     if positive_n.all() or not positive_n.any():
         share = "All" if len(positive_n) and positive_n.all() else "None"
         raise NothingToDraw(
-            f"{share} of {count(len(positive_n), 'cell')} measured on every platform have the most common order "
+            f"{share} of {several(len(positive_n), 'cell')} measured on every platform have the most common order "
             f"({_chain(evaluation)}), so there is nothing to tell apart."
         )
     axes = unit_square(sheet, "false positive rate", "true positive rate")

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from crossperf.arrays import Floats
+from crossperf.errors import several
 from crossperf.evaluation.latent import LatentMap, sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import cloud, named_rows, platform_legend
 from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, INK, Look
 from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.words import count, left_out, percent, plain
+from crossperf.report.figures.words import left_out, percent, plain
 
 _MOST = 1200  # cells drawn, in each of the three panels
 #: Applications with a colour of their own; the rest stand back together. Classes take the colours after these.
@@ -95,7 +96,7 @@ def _caption(evaluation: Evaluation, latent: LatentMap, drawn: int) -> str:
     fold = " of the first fold" if cells.folds_scored(evaluation) > 1 else ""
     shown = "" if drawn == latent.cells else f" A random {drawn:,} are drawn."
     return (
-        f"{count(latent.cells, 'cell')}: workloads, each as profiled on one platform; two that lie together look "
+        f"{several(latent.cells, 'cell')}: workloads, each as profiled on one platform; two that lie together look "
         f"similar to the model.{shown} The axes are the first two principal components of its latent space{fold}: "
         f"{percent(sum(latent.explained))} of the variance."
     )
@@ -123,6 +124,6 @@ def drivers(sheet: Sheet, evaluation: Evaluation) -> None:
         named_rows(sheet, axes, [driver.counter for driver in shown], room=2.4)
     sheet.caption = (
         f"Spearman's rank correlation of each counter with the map of {plain(latent.model)} over "
-        f"{count(len(latent), 'cell')}: near 1 or -1 the counter determines where a run lies, near 0 it does not. "
+        f"{several(len(latent), 'cell')}: near 1 or -1 the counter determines where a run lies, near 0 it does not. "
         f"The strongest first.{left_out(len(latent.drivers) - len(shown), 'counter', 'with weaker correlations')}"
     )

@@ -9,13 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from crossperf.arrays import Floats
+from crossperf.errors import several
 from crossperf.evaluation.latent import sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.axes import line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import FAINT, INK, Look
 from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.words import count, how_often, percent, plain, times
+from crossperf.report.figures.words import how_often, percent, plain, times
 
 _MOST = 400  # workloads drawn as points; the lines are of all
 _AS_IMAGE = 250  # more points of a platform than this are held as an image rather than as shapes
@@ -59,7 +60,7 @@ def _row(sheet: Sheet, axes: Axes, row: int, relative_w: Floats, drawn_w: Floats
     axes.plot([middle], [row + _LINE], marker=look.shape, markersize=8, color=look.colour, markeredgecolor=INK)
     _beside(axes, row, (times(middle), percent(fastest)))
     middle_half = f"median {times(middle)}, middle half {times(first)} to {times(third)}"
-    often = f"fastest for {percent(fastest)} of {count(len(relative_w), 'workload')}"
+    often = f"fastest for {percent(fastest)} of {several(len(relative_w), 'workload')}"
     sheet.box(axes, (float(low), float(high)), (row - 0.4, row + 0.4), f"{plain(name)}: {middle_half}, {often}")
 
 
@@ -95,7 +96,7 @@ def noise(sheet: Sheet, evaluation: Evaluation) -> None:
         axes.plot(variation, row, marker=look.shape, markersize=9, color=look.colour, clip_on=False)
         text = f"{variation:.1%}"
         axes.text(1.1, row, text, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=10)
-        measured = f"{count(platform.workloads, 'workload')}, {count(platform.runs, 'run')}"
+        measured = f"{several(platform.workloads, 'workload')}, {several(platform.runs, 'run')}"
         tooltip = f"{plain(name)}: {text} in the median of {measured}"
         sheet.box(axes, (0, variation), (row - 0.4, row + 0.4), tooltip)
     axes.axvline(middle, color=FAINT, linewidth=1.2, linestyle="--", zorder=1)
@@ -104,7 +105,7 @@ def noise(sheet: Sheet, evaluation: Evaluation) -> None:
     axes.set_xlabel("variation of repeats: standard deviation over mean")
     axes.grid(True, axis="x")
     sheet.caption = (
-        f"{count(info.cells, 'cell')} of {count(info.runs, 'run')}, each measured {how_often(info.repeats)}; the mark "
-        f"is the median over a platform's cells, the dashed line of all ({middle:.1%}; one cell in ten varies by "
+        f"{several(info.cells, 'cell')} of {several(info.runs, 'run')}, each measured {how_often(info.repeats)}; the "
+        f"mark is the median over a platform's cells, the dashed line of all ({middle:.1%}; one cell in ten varies by "
         f"{tail:.1%} or more)."
     )

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from crossperf.arrays import Floats, Integers
-from crossperf.errors import CrossperfError, did_you_mean, some_of
+from crossperf.errors import CrossperfError, did_you_mean, several, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.result import Evaluation
@@ -22,7 +22,7 @@ from crossperf.report.figures import FIGURES, Drawn, cells
 from crossperf.report.figures.axes import legend, line_at_1x, named_rows, ratio_axis
 from crossperf.report.figures.colours import INK, Look, lines_of
 from crossperf.report.figures.sheet import Sheet, draw
-from crossperf.report.figures.words import count, fitted, fitted_apart, left_out, plain, times
+from crossperf.report.figures.words import fitted, fitted_apart, left_out, plain, times
 
 #: Applications to choose from; of more, those with the most cells.
 MOST_APPS = 200
@@ -178,7 +178,7 @@ def _caption(evaluation: Evaluation, shown: Vector) -> str:
     models_left = len(cells.held_out(evaluation).predictions) - len(shown.predicted_3p)
     left = left_out(models_left, "further model")
     predicted = (
-        f", predicted from {count(shown.cells, 'cell')}, one for each platform that an input was profiled on"
+        f", predicted from {several(shown.cells, 'cell')}, one for each platform that an input was profiled on"
         if shown.predicted_3p
         else ""
     )

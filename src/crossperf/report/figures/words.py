@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from os.path import commonprefix  # letter by letter, which is what is meant here
 from typing import TYPE_CHECKING
 
+from crossperf.errors import several
+
 if TYPE_CHECKING:
     from crossperf.report.figures.sheet import Sheet
     from crossperf.runs.summary import Spread
@@ -47,19 +49,10 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> count(1, "cell"), count(1240, "cell")
-    ('1 cell', '1,240 cells')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def how_often(repeats: Spread) -> str:
     """Return how often cells were measured: ``3 times``, or ``1 to 3 times``."""
     least, most = repeats.min or 0, repeats.max or 0
-    return count(most, "time") if least == most else f"{least} to {most} times"
+    return several(most, "time") if least == most else f"{least} to {most} times"
 
 
 def left_out(number: int, noun: str, which: str = "") -> str:
@@ -68,7 +61,7 @@ def left_out(number: int, noun: str, which: str = "") -> str:
     >>> left_out(1, "application", "with smaller errors"), left_out(0, "model")
     (' 1 application with smaller errors left out.', '')
     """
-    return f" {' '.join(filter(None, [count(number, noun), which]))} left out." if number > 0 else ""
+    return f" {' '.join(filter(None, [several(number, noun), which]))} left out." if number > 0 else ""
 
 
 def plain(name: str) -> str:
