@@ -13,6 +13,7 @@ known cells in its latent space.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -68,6 +69,10 @@ class Novelty:
     ordinary_distance: float
     active_units: int
 
+    @cached_property
+    def _known_square_b(self) -> Floats:
+        return np.asarray(np.square(self.known_bk).sum(axis=1))
+
     def latent(self, standard_nf: Floats) -> Floats:
         """Return the latent mean of each cell: the first half of the encoder's outputs."""
         return self.encoder(seen_beside(standard_nf))[:, : self.known_bk.shape[1]].astype(np.float64)
@@ -115,7 +120,7 @@ class Novelty:
         nearest, distance = [], []
         for start in range(0, len(latent_nk), _ROWS):
             rows = slice(start, start + _ROWS)
-            apart_nb = _square_distance(latent_nk[rows], self.known_bk)
+            apart_nb = _square_distance(latent_nk[rows], self.known_bk, self._known_square_b)
             if own_n is not None and group_b is not None:
                 apart_nb[own_n[rows, None] == group_b[None]] = np.inf
             nearest.append(apart_nb.argmin(axis=1))
@@ -123,11 +128,11 @@ class Novelty:
         return np.concatenate(nearest), np.nan_to_num(np.concatenate(distance), posinf=0.0)
 
 
-def _square_distance(left_nf: Floats, right_bf: Floats) -> Floats:
+def _square_distance(left_nf: Floats, right_bf: Floats, right_square_b: Floats | None = None) -> Floats:
     square_nb = left_nf @ right_bf.T
     square_nb *= -2.0
     square_nb += np.square(left_nf).sum(axis=1)[:, None]
-    square_nb += np.square(right_bf).sum(axis=1)
+    square_nb += np.square(right_bf).sum(axis=1) if right_square_b is None else right_square_b
     return np.maximum(square_nb, 0.0, out=square_nb)
 
 
@@ -244,7 +249,7 @@ class Forecast:
     def chance_faster(self) -> Floats:
         """Return how likely the platform of each row is faster than that of each column (N x P x P)."""
         drawn_nbp = self._drawn_nbp
-        return np.stack([(drawn_nbp[:, :, [p]] < drawn_nbp).mean(axis=1) for p in range(drawn_nbp.shape[2])], axis=1)
+        return np.asarray((drawn_nbp[:, :, :, None] < drawn_nbp[:, :, None, :]).mean(axis=1))
 
 
 def _quantile_of(value_np: Floats, drawn_nbp: Floats) -> Floats:
