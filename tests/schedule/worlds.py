@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from crossperf.schedule import engine
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.times import RelativeTimes
+from tests.collect.real import unavailable
 
 DR_EVT = Path(__file__).parents[3] / "shared" / "datasets" / "dr_evt"
 
@@ -19,7 +19,7 @@ DR_EVT = Path(__file__).parents[3] / "shared" / "datasets" / "dr_evt"
 def need_dr_evt() -> Path:
     """Go on only where the tables of the dr_evt study are at hand."""
     if not DR_EVT.is_dir():
-        pytest.skip("the tables of dr_evt are not ours to ship: shared/datasets/dr_evt is not beside this checkout")
+        unavailable("shared/datasets/dr_evt is not beside this checkout")
     return DR_EVT
 
 
