@@ -88,6 +88,13 @@ def adapt(model: TrainedModel, runs: Source, *, platform: str | None = None, see
     -------
     Adaptation
         ``.model`` is the new model; ``.left_out_factor`` estimates how good its new column is.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.model import train
+    >>> runs = toy.make_runs(apps=3, inputs=2, seed=1)
+    >>> known = train([run for run in runs if run.platform != "gpu-b"], "ridge")
+    >>> adapt(known, [run for run in runs if run.platform == "gpu-b"]).model.platforms
+    ('cpu-a', 'cpu-b', 'gpu-a', 'gpu-b')
     """
     new = _read(model, runs, platform)
     if len(new.shots) < LEAST:
@@ -125,6 +132,16 @@ def suggest(
         How many to name.
     runs
         What was measured on it already; ``None`` for nothing.
+
+    Returns
+    -------
+    list of Suggestion
+        Each with the share of the remaining variance that measuring it takes away, and why.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.model import train
+    >>> len(suggest(train(toy.make_table(apps=3, inputs=2, seed=1), "ridge"), count=2))
+    2
     """
     if count < 1:
         raise SettingsError(f"count: found {count}, expected 1 or more workloads.", argument="count", count=count)

@@ -54,6 +54,17 @@ def transfer(
         Which platforms count as new in turn; all when ``None``.
     peers
         Those of the models that are retrained from scratch alone, to compare with.
+
+    Returns
+    -------
+    Transfer
+        Typical factors by model, shots, way and platform, with ``mean()``, ``to_frame()`` and ``write()``.
+
+    >>> from crossperf.dataset import build
+    >>> from crossperf.datasets import toy
+    >>> data = build(toy.make_table(apps=4, inputs=3, seed=1))
+    >>> transfer(data, ["ridge"], shots=[3], n_folds=3, scored_folds=1, draws=1, left_out=["gpu-b"]).models
+    ('ridge',)
     """
     _check(data, shots, draws, scored_folds, n_folds)
     makers = makers_of(models, seed)

@@ -32,6 +32,11 @@ class Dataset(Cells):
 
     ``X`` and ``y`` are scikit-learn's: ``y`` is the log relative time on each platform, NaN where a workload never
     ran. ``log_time_halves_hwp`` holds the log times of the even and of the odd repeats.
+
+    >>> from crossperf.datasets import toy
+    >>> data = build(toy.make_table(apps=3, inputs=2, seed=1))
+    >>> data.X.columns.sources, data.without("gpu-a").platforms
+    (('cpu-a', 'cpu-b', 'gpu-a', 'gpu-b'), ('cpu-a', 'cpu-b', 'gpu-b'))
     """
 
     features: Features

@@ -132,6 +132,16 @@ class Evaluation:
 def read_evaluation(path: str | os.PathLike[str]) -> Evaluation:
     """Return the evaluation of a file that `Evaluation.write` wrote, of format 3 or 2.
 
+    Parameters
+    ----------
+    path
+        A file of ``Evaluation.write`` or of 'crossperf evaluate --json'.
+
+    Returns
+    -------
+    Evaluation
+        As it was written; one of format 2 carries a caveat, since its scores count the source platform.
+
     >>> import tempfile, pathlib
     >>> from crossperf import datasets
     >>> from crossperf.evaluation import evaluate

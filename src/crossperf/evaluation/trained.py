@@ -37,6 +37,17 @@ def assess(model: TrainedModel, runs: Any = None, *, seed: int = 0) -> Evaluatio
     ----------
     runs
         A path, a `RunsTable`, records or a data frame; ``None`` for the cells it was trained on.
+
+    Returns
+    -------
+    Evaluation
+        Its split is ``new``; without unseen workloads its scores are empty, and a caveat gives the reason.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.model import train
+    >>> model = train(toy.make_table(apps=3, inputs=2, seed=1), "ridge")
+    >>> list(assess(model, toy.make_table(apps=3, inputs=3, seed=1)).scores)
+    ['ridge']
     """
     data = _of_training(model) if runs is None else _of_table(model, runs)
     seen = set(model.workloads)

@@ -146,6 +146,10 @@ class VaeDnn(_Network):
         Share of the groups held out to stop early on and to choose the best weights; 0 trains on all of them.
     mask_share
         Share of the measured features hidden from the encoder, so that it learns to do without.
+
+    >>> quick = VaeDnn(latent_dim=2, vae_width=8, width=8, vae_steps=2, feedback_steps=5, dnn_steps=2)
+    >>> quick.fit([[0.0], [1.0]], [[0.0, 1.0]] * 2).predict([[0.5]]).shape
+    (1, 2)
     """
 
     name: ClassVar[str] = "vae-dnn"
@@ -253,6 +257,9 @@ class Dnn(_Network):
     """The regressor alone, 3 layers of 1024 on the features themselves: what the latent space must match.
 
     Parameters are those of `VaeDnn`.
+
+    >>> Dnn(width=8, dnn_steps=5).fit([[0.0], [1.0]], [[0.0, 1.0]] * 2).predict([[0.5]]).shape
+    (1, 2)
     """
 
     name: ClassVar[str] = "dnn"

@@ -21,7 +21,11 @@ from crossperf.model.fitted.scales import Encoder, Limits, fill_targets
 
 
 class Median(Predictor):
-    """The median relative time of the training cells with the same source platform: no counters at all."""
+    """The median relative time of the training cells with the same source platform: no counters at all.
+
+    >>> Median().fit([[3.0], [1.0], [2.0]], [0.0, 1.0, 5.0]).predict([[9.0]])
+    array([1.])
+    """
 
     name: ClassVar[str] = "median"
 
@@ -47,7 +51,10 @@ def _median(target_np: Floats, otherwise_p: Floats) -> Floats:
 class Ridge(Predictor):
     """Linear least squares with an L2 penalty on log-scaled features; a missing one counts as its mean.
 
-    The penalty is chosen by leave-one-out error on the training rows.
+    The penalty is chosen among `penalties` by leave-one-out error on the training rows.
+
+    >>> Ridge().fit([[1.0], [10.0], [100.0]], [[0.0, 1.0]] * 3).predict([[10.0]]).round(6).tolist()
+    [[0.0, 1.0]]
     """
 
     name: ClassVar[str] = "ridge"
@@ -87,14 +94,22 @@ class _Forest(Predictor):
 
 
 class RandomForest(_Forest):
-    """The seed's baseline: 300 trees grown to the end on bootstrap samples."""
+    """The seed's baseline: 300 trees grown to the end on bootstrap samples; parameters are scikit-learn's.
+
+    >>> RandomForest(n_estimators=4).fit([[0.0], [1.0]], [0.0, 0.0]).predict([[0.5]])
+    array([0.])
+    """
 
     name: ClassVar[str] = "random-forest"
     _regressor = RandomForestRegressor
 
 
 class ExtraTrees(_Forest):
-    """300 trees with random thresholds; usually ahead of the random forest on this kind of data."""
+    """300 trees with random thresholds; usually ahead of the random forest on this kind of data.
+
+    >>> ExtraTrees(n_estimators=4).fit([[0.0], [1.0]], [0.0, 0.0]).predict([[0.5]])
+    array([0.])
+    """
 
     name: ClassVar[str] = "extra-trees"
     _regressor = ExtraTreesRegressor

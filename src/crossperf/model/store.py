@@ -207,6 +207,19 @@ def load(folder: str | os.PathLike[str]) -> TrainedModel:
     ----------
     folder
         A folder that `save`, ``TrainedModel.save`` or 'crossperf train' wrote, of this format or the one before it.
+
+    Returns
+    -------
+    TrainedModel
+        It predicts what it did before it was saved, bit for bit.
+
+    >>> import pathlib, tempfile
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.model import train
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     train(toy.make_table(apps=3, inputs=2, seed=1), "ridge").save(pathlib.Path(place) / "model")
+    ...     load(pathlib.Path(place) / "model").name
+    'ridge'
     """
     source = Path(folder)
     facts = _read_description(source)

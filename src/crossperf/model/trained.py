@@ -41,6 +41,11 @@ class TrainedModel:
         Facts of the table it was trained on; ``None`` where an old file did not keep them.
     summary
         What the fit reports about itself.
+
+    >>> from crossperf.datasets import toy
+    >>> model = train(toy.make_table(apps=3, inputs=2, seed=1), "ridge")
+    >>> len(model.counters), model.sources
+    (17, ('cpu-a', 'cpu-b', 'gpu-a', 'gpu-b'))
     """
 
     name: str

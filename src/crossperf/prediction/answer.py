@@ -187,6 +187,12 @@ def predict(model: TrainedModel, runs: Any, *, relative_to: str = "source", leve
     -------
     Answer
         One `Prediction` for each workload and source platform, ``to_frame()`` and ``explain()``.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.model import train
+    >>> runs = toy.make_runs(apps=3, inputs=2, seed=1)
+    >>> predict(train(runs, "ridge"), runs[0], relative_to="gpu-a").predictions[0].relative_time["gpu-a"]
+    1.0
     """
     if not 0.0 < level < 1.0:
         message = f"level: found {level:g}, expected a share between 0 and 1, such as 0.8."

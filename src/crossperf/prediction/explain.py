@@ -140,6 +140,18 @@ def explain(
         How many known workloads to name.
     limit
         Explain the first cells alone, up to this number. ``None``: all.
+
+    Returns
+    -------
+    Explanations
+        One for each cell; without contributions, and with a note, where the model keeps no known runs.
+
+    >>> from crossperf.datasets import toy
+    >>> from crossperf.model import train
+    >>> runs = toy.make_runs(apps=3, inputs=2, seed=1)
+    >>> quick = {"trees": 8, "members": 3, "width": 16, "steps": 20, "vae_steps": 20}
+    >>> len(explain(train(runs, **quick), runs[0], samples=8).explanations[0].neighbours)
+    5
     """
     if platform is not None and platform not in model.platforms:
         raise PredictError(
