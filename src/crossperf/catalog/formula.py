@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 #: Raw events under the tool's own names; ``None`` was asked for and not counted.
@@ -51,6 +51,22 @@ class Formula:
     def optional(self) -> frozenset[str]:
         """The events that count as 0 where they are absent."""
         return frozenset(token.removesuffix("?") for token in self._tokens if _is_event(token) and token.endswith("?"))
+
+    def to_accesses(self, counter: str) -> Formula:
+        """Return the formula of misses to all accesses from this one of misses to hits.
+
+        >>> Formula("l2_miss_ratio", "perf", "ARM", "refill // ( all - refill )").to_accesses("l2_miss_rate").text
+        'refill // all'
+        >>> Formula("l2_miss_ratio", "ncu", "NVIDIA", "miss // hit").to_accesses("l2_miss_rate").text
+        'miss // ( miss + hit )'
+        """
+        misses, _, hits = self.text.partition(" // ")
+        accesses = f"( {misses} + {hits} )"
+        bare = misses.removeprefix("( ").removesuffix(" )")
+        if hits.endswith(ending := f" - {bare.replace(' + ', ' - ')} )"):
+            accesses = hits.removesuffix(ending).removeprefix("( ")
+            accesses = f"( {accesses} )" if " " in accesses else accesses
+        return replace(self, counter=counter, text=f"{misses} // {accesses}")
 
     def value(self, events: Events) -> float:
         """Return the counter, or raise `UndefinedError` with the reason."""
