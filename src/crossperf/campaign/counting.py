@@ -18,7 +18,7 @@ from crossperf.campaign.log import COUNTS, add, counted, in_words
 from crossperf.campaign.spec import CountSet, Spec, Work
 from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.process import end_family, version_of
-from crossperf.collect.valgrind import ValgrindBackend, events_of
+from crossperf.collect.valgrind import ValgrindBackend, measured_in
 from crossperf.errors import CollectError
 from crossperf.importers import ncu
 
@@ -125,9 +125,9 @@ def _under_valgrind(counts: CountSet, work: Work, running: _Running) -> dict[str
         program = _last_line(output)
         if status != 0 or program is None or "error" in program:
             return about | {"error": (program or {}).get("error", f"exit status {status} under valgrind")}
-        events, notes = events_of(folder)
-    version = version_of(shutil.which("valgrind") or "valgrind")
-    return about | {"events": events, "notes": notes, "version": version, "program": program}
+        measured = measured_in(folder)
+    facts = {"events": dict(measured.events), "notes": list(measured.notes), "program": program}
+    return about | facts | {"version": version_of(shutil.which("valgrind") or "valgrind")}
 
 
 def _last_line(text: str) -> dict[str, Any] | None:

@@ -26,6 +26,8 @@ from crossperf.errors import MissingDependencyError
 
 INT, FLOAT, MEMORY, CONTROL = 1, 2, 4, 8
 _KINDS = {"int": INT, "float": FLOAT, "memory": MEMORY, "control": CONTROL}
+#: Shares of kinds are not known where more of the executed instructions than this could not be sorted.
+MOST_UNSORTED = 0.05
 #: The longest instruction of any architecture here.
 _LONGEST = 15
 
@@ -42,11 +44,32 @@ class Mix:
     classified: int
     independent: int
     unknown: int
+    #: Loads and stores: an instruction may have none, one or several.
+    accesses: int = 0
 
     def __add__(self, other: Mix) -> Mix:
         kinds = {name: self.kinds.get(name, 0) + other.kinds.get(name, 0) for name in {**self.kinds, **other.kinds}}
         independent, unknown = self.independent + other.independent, self.unknown + other.unknown
-        return Mix(kinds, self.classified + other.classified, independent, unknown)
+        classified, accesses = self.classified + other.classified, self.accesses + other.accesses
+        return Mix(kinds, classified, independent, unknown, accesses)
+
+    @property
+    def unsorted(self) -> float:
+        """The share of executed instructions that could not be decoded."""
+        return self.unknown / max(1, self.classified + self.unknown)
+
+    def events(self) -> tuple[dict[str, float | None], dict[str, str]]:
+        """Return the counts under their names as events; each ``None`` with its reason where too few were sorted.
+
+        >>> Mix({"int": 2}, 3, 1, 7).events()[0]["mix.int"] is None
+        True
+        """
+        counts = {**self.kinds, "classified": self.classified, "independent": self.independent}
+        names = {f"mix.{name}": float(count) for name, count in (counts | {"accesses": self.accesses}).items()}
+        if self.unsorted <= MOST_UNSORTED:
+            return dict(names), {}
+        reason = f"{self.unsorted:.0%} of the instructions are in no file (compiled at run time) and could not be sorted"
+        return dict.fromkeys(names), dict.fromkeys(names, reason)
 
 
 #: capstone's engine keeps state between calls.
@@ -55,11 +78,12 @@ NOTHING = Mix(dict.fromkeys(_KINDS, 0), 0, 0, 0)
 
 
 class Decoded(NamedTuple):
-    """What matters of an instruction: its kind, and the registers it reads and writes as bits."""
+    """What matters of an instruction: its kind, the registers it reads and writes as bits, its loads and stores."""
 
     kind: int
     reads: int
     writes: int
+    accesses: int
     size: int
 
 
@@ -76,7 +100,7 @@ def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
 def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
     """Return the mix of the executed addresses of one object."""
     by_kind = [0] * 16
-    independent = unknown = written = 0
+    independent = unknown = written = accesses = 0
     expected, last_count = -1, -1
     addresses = sorted(counts)
     decode = code.decode
@@ -91,13 +115,14 @@ def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
         if address != expected or count != last_count:
             written = 0
         by_kind[decoded.kind] += count
+        accesses += decoded.accesses * count
         if not decoded.reads & written:
             independent += count
         written |= decoded.writes
         expected = -1 if decoded.kind & CONTROL else address + decoded.size
         last_count = count
     kinds = {name: sum(by_kind[kind] for kind in range(16) if kind & bit) for name, bit in _KINDS.items()}
-    return Mix(kinds, sum(by_kind), independent, unknown)
+    return Mix(kinds, sum(by_kind), independent, unknown, accesses)
 
 
 class Code:
@@ -208,7 +233,7 @@ class Decoder:
         self._essence = essence
         self._kind_of = kind_of
         self._by_bytes: dict[bytes, Decoded | None] = {}
-        self._by_shape: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._by_shape: dict[tuple[str, str], tuple[int, int, int, int]] = {}
 
     def __call__(self, code: bytes) -> Decoded | None:
         """Return what the first instruction of some bytes does, or ``None`` where they are no instruction."""
@@ -227,8 +252,8 @@ class Decoder:
             return Decoded(*self._by_shape[shape], size)
         return None
 
-    def _look_into(self, code: bytes, mnemonic: str, operands: str) -> tuple[int, int, int]:
-        """Return kind, registers read and registers written."""
+    def _look_into(self, code: bytes, mnemonic: str, operands: str) -> tuple[int, int, int, int]:
+        """Return kind, registers read, registers written, and the number of loads and stores."""
         self._engine.detail = True
         try:
             instruction = next(self._engine.disasm(code, 0, 1))
@@ -236,7 +261,9 @@ class Decoder:
             reads, writes = (_bits(map(instruction.reg_name, registers)) for registers in (read, written))
         finally:
             self._engine.detail = False
-        return self._kind_of(mnemonic, operands), 0 if _zeroes(mnemonic, operands) else reads, writes
+        kind = self._kind_of(mnemonic, operands)
+        accesses = accesses_of(mnemonic, operands) if kind & MEMORY else 0
+        return kind, 0 if _zeroes(mnemonic, operands) else reads, writes, accesses
 
 
 def _zeroes(mnemonic: str, operands: str) -> bool:
@@ -285,11 +312,16 @@ _X86, _ARM = _patterns("x86"), _patterns("aarch64")
 _PREFIXES = re.compile(r"(lock|rep[nz]?[ez]?|notrack|bnd|data16|xacquire|xrelease) ")
 
 
+def _bare(mnemonic: str) -> str:
+    """Return a mnemonic without its prefixes."""
+    while match := _PREFIXES.match(mnemonic):
+        mnemonic = mnemonic[match.end() :]
+    return mnemonic
+
+
 @cache
 def _x86_mnemonic(mnemonic: str) -> int:
-    name = mnemonic
-    while match := _PREFIXES.match(name):
-        name = name[match.end() :]
+    name = _bare(mnemonic)
     kind = CONTROL if _X86["control"].fullmatch(name) else 0
     kind |= FLOAT if _X86["float"].fullmatch(name) else INT if _X86["int"].fullmatch(name) else 0
     return kind | (MEMORY if _X86["stack"].fullmatch(name) else 0)
@@ -310,6 +342,31 @@ def kind_on_x86(mnemonic: str, operands: str) -> int:
     if kind & FLOAT and mnemonic.endswith("cmpsd") and "mm" not in operands:
         kind = kind & ~FLOAT | INT
     return kind
+
+
+_GATHER = re.compile(r"vp?gather([dq])(ps|pd|d|q)")
+_VECTOR_BYTES = {"x": 16, "y": 32, "z": 64}
+
+
+def accesses_of(mnemonic: str, operands: str) -> int:
+    """Return how often an instruction that touches memory does so, as a cache sees it.
+
+    Reading and writing one place is one access, which finds the line once; the stack of ``push`` and ``call`` is an
+    access that no operand names; a gather has one for each element.
+
+    >>> [accesses_of("add", "qword ptr [rax], rbx"), accesses_of("call", "qword ptr [rax]"), accesses_of("ret", "")]
+    [1, 2, 1]
+    >>> accesses_of("rep movsb", "byte ptr [rdi], byte ptr [rsi]"), accesses_of("ldp", "x0, x1, [sp]")
+    (2, 1)
+    >>> accesses_of("vgatherdps", "ymm0, dword ptr [rax + ymm1*4], ymm2")
+    8
+    """
+    if gather := _GATHER.fullmatch(mnemonic):
+        vectors = re.findall(r"([xyz])mm", operands)
+        by_element = _VECTOR_BYTES[vectors[0]] // (4 if gather[2] in ("ps", "d") else 8)
+        by_index = _VECTOR_BYTES[vectors[1]] // (4 if gather[1] == "d" else 8)
+        return min(by_element, by_index)
+    return operands.count("[") + bool(_X86["stack"].fullmatch(_bare(mnemonic)))
 
 
 def kind_on_arm64(mnemonic: str, operands: str) -> int:  # noqa: ARG001 - the same question as on x86

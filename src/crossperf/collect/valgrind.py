@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -60,10 +61,12 @@ class ValgrindBackend:
             execution = runner.execute(line, quiet=True, env=_PASSIVE)
             if execution.status != OK:
                 raise _failed(execution, folder)
-            events, notes = events_of(folder)
-        version, notes = version_of(self._valgrind or self.name), [*self._notes, *notes]
+            measured = measured_in(folder)
         facts = {"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}}
-        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes), facts=facts)
+        version, notes = version_of(self._valgrind or self.name), (*self._notes, *measured.notes)
+        return replace(
+            measured, version=version, command=line, runtime_s=execution.wall_s, notes=notes, facts=facts
+        )
 
     def prefix(self, folder: Path) -> list[str]:
         """Return the command line to put in front of a command; reports and logs go into a folder."""
@@ -73,9 +76,10 @@ class ValgrindBackend:
         return [self._valgrind or "valgrind", *tool, *CacheGeometry(self.caches).options(), *follow, *files]
 
 
-def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
-    """Return the events of all processes that wrote into a folder, and what is to be known about them."""
+def measured_in(folder: Path) -> Measurement:
+    """Return the events of all processes that wrote into a folder, with what is to be known about them."""
     totals: Counter[str] = Counter()
+    line_bytes: dict[str, int] = {}
     sorted_out = instructions.NOTHING
     processes = lost = 0
     launchers: set[str] = set()
@@ -91,21 +95,22 @@ def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
             continue
         processes += 1
         totals.update(profile.totals)
+        line_bytes |= profile.line_bytes
         sorted_out += instructions.mix(profile.executions)
     if not processes:
         raise CollectError("valgrind wrote no counts; the program may have replaced its own signal handling")
     events: dict[str, float | None] = {name: float(count) for name, count in totals.items()}
-    events |= {f"mix.{kind}": float(count) for kind, count in sorted_out.kinds.items()}
-    events |= {"mix.classified": float(sorted_out.classified), "mix.independent": float(sorted_out.independent)}
+    events |= {f"{cache}.line_bytes": float(n_bytes) for cache, n_bytes in line_bytes.items()}
+    kinds, reasons = sorted_out.events()
     notes = [f"{processes} processes were followed and added up"] if processes > 1 else []
     if launchers:
         notes.append(f"{' and '.join(sorted(launchers))}, which only started the others, is left out")
     if lost:
         notes.append(f"{lost} processes ended without a report (killed, or replaced by exec) and are left out")
-    share = sorted_out.unknown / max(1, sorted_out.classified + sorted_out.unknown)
-    if share > 0.001:
-        notes.append(f"{share:.1%} of the instructions are in no file (compiled at run time) and were not sorted")
-    return events, notes
+    if sorted_out.unsorted > 0.001:
+        unsorted = f"{sorted_out.unsorted:.1%} of the instructions are in no file (compiled at run time)"
+        notes.append(f"{unsorted} and were not sorted")
+    return Measurement("valgrind", events | kinds, notes=tuple(notes), reasons=reasons)
 
 
 def _failed(execution: Execution, folder: Path) -> CollectError:
