@@ -131,6 +131,36 @@ def test_counts_weigh_each_kind_and_what_is_no_code_is_unknown(tmp_path: Path) -
     assert instructions.mix({"???": {16: 7}}).unknown == 7
 
 
+@pytest.mark.parametrize(
+    ("code", "accesses"),
+    [
+        ("add rax, rbx\nlea rax, [rbx]\nprefetcht0 [rax]\nnop word ptr [rax]", 0),
+        ("add rax, [rbx]\nadd [rbx], rax\nlock xadd [rbx], rax\nxchg [rbx], rax", 4),
+        ("push rax\npop rbx\ncall 0\nret\nleave", 5),
+        ("push qword ptr [rax]\ncall [rax]\nnotrack call rax", 5),
+        ("rep movsb\nrep stosq\nrepe cmpsb\nlodsb", 6),
+        ("vfmadd231ps ymm0, ymm1, [rax]\nvmovups [rax], ymm0", 2),
+        ("vgatherdps ymm0, [rax + ymm1*4], ymm2\nvgatherdpd ymm0, [rax + xmm1*8], ymm2", 12),
+        ("vgatherqps xmm0, [rax + ymm1*4], xmm2\nvpgatherqq xmm0, [rax + xmm1*8], xmm2", 6),
+    ],
+)
+def test_loads_and_stores_of_an_instruction_are_counted_as_a_cache_sees_them(
+    tmp_path: Path, code: str, accesses: int
+) -> None:
+    assert mix_of(code, tmp_path).accesses == accesses
+
+
+def test_shares_are_known_up_to_five_percent_unsorted_and_missing_with_the_reason_beyond() -> None:
+    kinds = {"int": 40, "float": 0, "memory": 0, "control": 0}
+    known, no_reason = instructions.Mix(kinds, 95, 10, 5).events()
+    assert known["mix.int"] == 40.0
+    assert not no_reason
+    unknown, reasons = instructions.Mix(kinds, 94, 10, 6).events()
+    assert set(unknown) == set(known)
+    assert set(unknown.values()) == {None}
+    assert reasons["mix.int"].startswith("6% of the instructions")
+
+
 def test_direct_jumps_that_differ_in_their_distance_alone_are_decoded_once(tmp_path: Path) -> None:
     decode = decoder("x86-64")
     near, far = decode(bytes([0xE8, 1, 0, 0, 0])), decode(bytes([0xE8, 9, 9, 0, 0]))

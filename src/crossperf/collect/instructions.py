@@ -362,7 +362,7 @@ def accesses_of(mnemonic: str, operands: str) -> int:
     8
     """
     if gather := _GATHER.fullmatch(mnemonic):
-        vectors = re.findall(r"([xyz])mm", operands)
+        vectors = re.findall(r"([xyz])mm\d", operands)
         by_element = _VECTOR_BYTES[vectors[0]] // (4 if gather[2] in ("ps", "d") else 8)
         by_index = _VECTOR_BYTES[vectors[1]] // (4 if gather[1] == "d" else 8)
         return min(by_element, by_index)
