@@ -21,9 +21,9 @@ from crossperf.records import OK
 #: Bytes, ways and bytes a line of one cache.
 CacheShape = tuple[int, int, int]
 #: They start the ranks of an MPI program and are not part of it.
-_LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun")
+LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun")
 #: Valgrind runs one thread at a time: a thread that spins for another would count its waiting.
-_PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
+PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 class ValgrindBackend:
@@ -58,7 +58,7 @@ class ValgrindBackend:
         with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
             folder = Path(name)
             line = (*self.prefix(folder), *command)
-            execution = runner.execute(line, quiet=True, env=_PASSIVE)
+            execution = runner.execute(line, quiet=True, env=PASSIVE)
             if execution.status != OK:
                 raise _failed(execution, folder)
             measured = measured_in(folder)
@@ -90,7 +90,7 @@ def measured_in(folder: Path) -> Measurement:
             lost += 1
             continue
         program = Path((profile.command.split() or [""])[0]).name
-        if program in _LAUNCHERS:
+        if program in LAUNCHERS:
             launchers.add(program)
             continue
         processes += 1
