@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.collect.compiling import compiler, shared_library
-from crossperf.collect.instructions import ExecutedBlock, Mix, mix_of_blocks
+from crossperf.collect.instructions import ExecutedBlock, Mix, decoder, mix_of_blocks
 from crossperf.collect.process import Execution, Runner, ask, resolve, version_of
 from crossperf.collect.valgrind import LAUNCHERS, PASSIVE, CacheShape
 from crossperf.errors import CollectError
@@ -35,7 +35,7 @@ _LINE_BYTES = 64
 CURVE = {"32k": 1 << 15, "128k": 1 << 17, "512k": 1 << 19, "2m": 1 << 21, "8m": 1 << 23, "32m": 1 << 25, "128m": 1 << 27}
 #: What a report counts that is added up over processes as it is.
 _SUMS = (
-    "instructions", "loads", "stores", "bytes_loaded", "bytes_stored", "lookups", "sequential", "irregular",
+    "loads", "stores", "bytes_loaded", "bytes_stored", "sequential", "irregular",
     "footprint_bytes", "conditional", "conditional_missed", "indirect", "indirect_missed", "unsure", "files_opened",
     "bytes_read", "first_touches",
 )  # fmt: skip
@@ -45,6 +45,8 @@ _OF_REGIONS = ("parallel_regions", "parallel_instructions")
 #: Ranks copy from each other's memory by a system call that qemu does not know.
 _ENVIRONMENT = {**PASSIVE, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 _SIGILL = 4
+#: Beside a block's number of instructions: its last one may go on in the next page.
+_AT_PAGE_END = 1 << 15
 
 
 class QemuBackend:
@@ -211,13 +213,24 @@ def _blocks(body: bytes) -> Iterator[tuple[ExecutedBlock, int]]:
     while start < end:
         count, n = struct.unpack_from("<QH", body, start)
         start += 10
+        at_page_end, n = bool(n & _AT_PAGE_END), n & ~_AT_PAGE_END
         sizes = body[start : start + n]
         start += n
         code = body[start : start + sum(sizes)]
         start += len(code)
         if len(code) != sum(sizes):
             raise ValueError("a block is cut short")
-        yield ExecutedBlock(sizes, code), count
+        yield (_whole(sizes, code) if at_page_end else ExecutedBlock(sizes, code)), count
+
+
+def _whole(sizes: bytes, code: bytes) -> ExecutedBlock:
+    """Return a block without the beginning of an instruction at its end, which qemu executes in the next page's block."""
+    decodes = decoder(_machine())(code[-sizes[-1] :])
+    return ExecutedBlock(sizes, code) if decodes else ExecutedBlock(sizes[:-1], code[: -sizes[-1]])
+
+
+def _machine() -> str:
+    return "aarch64" if python_platform.machine() == "aarch64" else "x86-64"
 
 
 def events_of(folder: Path, caches: Mapping[str, CacheShape]) -> tuple[dict[str, float | None], list[str]]:
@@ -232,7 +245,7 @@ def events_of(folder: Path, caches: Mapping[str, CacheShape]) -> tuple[dict[str,
     blocks: Counter[ExecutedBlock] = Counter()
     for report in reports:
         blocks.update(report.blocks)
-    sorted_out = mix_of_blocks(blocks, "aarch64" if python_platform.machine() == "aarch64" else "x86-64")
+    sorted_out = mix_of_blocks(blocks, _machine())
     events |= _mix(sorted_out)
     return events, _notes(reports, marked, len(paths) - len(written), sorted_out)
 
@@ -264,6 +277,7 @@ def _mix(sorted_out: Mix) -> dict[str, float | None]:
     return events | {
         "qemu.mix.classified": float(sorted_out.classified),
         "qemu.mix.independent": float(sorted_out.independent),
+        "qemu.instructions": float(sorted_out.classified + sorted_out.unknown),
     }
 
 
@@ -271,11 +285,11 @@ def _at_sizes(reports: Sequence[ProcessReport], caches: Mapping[str, CacheShape]
     """Return the misses of caches of the curve's sizes, and of the machine's own."""
     distances = [sum(bins) for bins in zip(*(report.counts["distances"] for report in reports), strict=True)]
     first = sum(report.counts["first_touches"] for report in reports)
-    lookups = sum(report.counts["lookups"] for report in reports)
+    accesses = sum(report.counts["loads"] + report.counts["stores"] for report in reports)
     sizes = {f"misses_{name}": size for name, size in CURVE.items()}
     sizes |= {"d1_misses": caches["D1"][0], "ll_misses": caches["LL"][0]}
     return {
-        f"qemu.{name}": float(min(lookups, misses(distances, first, size / _LINE_BYTES)))
+        f"qemu.{name}": float(min(accesses, misses(distances, first, size / _LINE_BYTES)))
         for name, size in sizes.items()
     }
 

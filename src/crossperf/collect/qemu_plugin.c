@@ -69,8 +69,10 @@ enum {
     LINE_SHIFT = 6,        // lines of 64 bytes
     WIDEST = 64,           // bytes of the widest access of one instruction
     SAMPLED = 8192,        // lines that are followed: smaller data is followed whole
-    SLOTS = 4 * SAMPLED,   // of the hash table
-    CLOCK = 1 << 16,       // times before they are numbered anew
+    SLOTS = 2 * SAMPLED + 2,  // of the hash table
+    CLOCK = 4 * SAMPLED,   // times before they are numbered anew
+    GROUP = 512,           // times whose bits are counted together
+    RECENT = 16,
     BINS = 320,            // of reuse distances: 8 an octave
     HISTORY = 8,           // outcomes of earlier branches that make the context of a branch
     CONTEXTS = 1 << 16,
@@ -82,6 +84,8 @@ enum {
     CHUNK = 1 << 10,       // counters are made in chunks, when first used
     BLOCK_CHUNKS = 1 << 12,
     SITE_CHUNKS = 1 << 14,
+    PAGE = 4096,
+    AT_PAGE_END = 1 << 15, // added to the number of a block's instructions, which is at most 512
     STORES = 8,            // addresses of the last stores: what a mark hands over was stored just before it
 };
 enum ending { OTHER, CONDITIONAL, INDIRECT };
@@ -99,12 +103,18 @@ struct block {
 // Where an instruction read or wrote last, and how far that was from the time before.
 struct site { uint64_t address; int64_t stride; };
 
-// A sampled line: when it was touched last, and in which part of the program (0: never).
-struct slot { uint64_t line, hash; uint32_t time, part; };
+// A sampled line: when it was touched last (0: the slot is empty), and in which part of the program it was.
+struct slot { uint64_t line; uint32_t time, part; };
+#define ON_TOP UINT32_MAX
+#ifdef __x86_64__
+#define POPCOUNT __attribute__((target("popcnt")))
+#else
+#define POPCOUNT
+#endif
 
 // Counted while counting is on; cleared where a marked part begins and in a forked child.
 struct counts {
-    uint64_t instructions, accesses[2], bytes[2], lookups, sequential, irregular, lines_sampled;
+    uint64_t instructions, accesses[2], bytes[2], sequential, irregular;
     uint64_t conditional, conditional_missed, indirect, indirect_missed;
     uint64_t files_opened, bytes_read;
     double distances[BINS], first_touches;
@@ -120,9 +130,13 @@ struct cpu {
     uint64_t open_key, open_end, open_room;
     uint64_t last_line;
     // Sampled reuse distances: SHARDS with a fixed number of lines (Waldspurger and others, FAST 2015).
-    uint64_t threshold;
+    uint64_t threshold;            // a line is sampled if its hash is below
+    double weight;                 // lines for which a sampled one stands
+    uint64_t top[RECENT];
+    uint32_t on_top, live, now, part;
     struct slot *slots;
-    uint32_t *tree, live, now, part;
+    uint64_t bits[CLOCK / 64];
+    uint16_t group[CLOCK / GROUP];
     // Branches.
     uint64_t history, targets_history;
     struct { uint32_t taken, all; } *contexts;
@@ -170,80 +184,103 @@ static void *zeroed(size_t n, size_t size) {
 }
 
 // Reuse distances.
+//
+// The stack of the sampled lines, last touched first: its top is an array, RECENT long, since most distances are short. A
+// line that leaves the array is given the next time, and a bit in a row of bits; as many lines lie between two touches
+// of a line as there are bits behind its own.
 
-static void tree_add(struct cpu *c, uint32_t i, uint32_t by) {
-    for (; i <= CLOCK; i += i & -i) c->tree[i] += by;
-}
-static uint32_t tree_up_to(const struct cpu *c, uint32_t i) {
-    uint32_t sum = 0;
-    for (; i; i -= i & -i) sum += c->tree[i];
-    return sum;
-}
-static int by_time(const void *a, const void *b) {
-    const struct slot *x = a, *y = b;
-    return (x->time > y->time) - (x->time < y->time);
-}
-// Numbers the times anew from 1, and drops the lines at or above a threshold.
-static void renumber(struct cpu *c, uint64_t threshold) {
-    struct slot *kept = zeroed(c->live + 1, sizeof *kept);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < SLOTS; i++)
-        if (c->slots[i].time && c->slots[i].hash < threshold) kept[n++] = c->slots[i];
-    qsort(kept, n, sizeof *kept, by_time);
-    memset(c->slots, 0, SLOTS * sizeof *c->slots);
-    memset(c->tree, 0, (CLOCK + 1) * sizeof *c->tree);
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t i = kept[k].hash % SLOTS;
-        while (c->slots[i].time) i = (i + 1) % SLOTS;
-        kept[k].time = k + 1;
-        c->slots[i] = kept[k];
-        tree_add(c, k + 1, 1);
-    }
-    c->live = c->now = n;
-    free(kept);
-}
-// The bin of a distance in lines: the distance itself up to 16, from there on 8 bins an octave, cut at powers of two.
-static unsigned bin_of(double distance) {
-    uint64_t d = (uint64_t)distance;
-    if (d < 16) return (unsigned)d;
-    unsigned octave = 63 - (unsigned)__builtin_clzll(d);
-    unsigned bin = 16 + (octave - 4) * 8 + (unsigned)((d >> (octave - 3)) & 7);
-    return bin < BINS ? bin : BINS - 1;
-}
-static void sample(struct cpu *c, uint64_t line, uint64_t hash) {
-    double weight = 18446744073709551616.0 / ((double)c->threshold + 1.0);
-    if (c->now == CLOCK) renumber(c, UINT64_MAX);
+static struct slot *slot_of(struct cpu *c, uint64_t line, uint64_t hash) {
     uint32_t i = hash % SLOTS;
     while (c->slots[i].time && c->slots[i].line != line) i = (i + 1) % SLOTS;
-    struct slot *s = &c->slots[i];
-    if (s->time) {
-        if (s->time != c->now) {
-            uint32_t between = c->live - tree_up_to(c, s->time);
-            if (on) c->counts.distances[bin_of(between * weight)] += weight;
-            tree_add(c, s->time, -1u);
-            s->time = ++c->now;
-            tree_add(c, c->now, 1);
-        } else if (on) {
-            c->counts.distances[0] += weight;
-        }
-    } else {
-        if (on) c->counts.first_touches += weight;
+    return &c->slots[i];
+}
+static void set_bit(struct cpu *c, uint32_t time) {
+    c->bits[time / 64] |= UINT64_C(1) << time % 64;
+    c->group[time / GROUP]++;
+}
+static void clear_bit(struct cpu *c, uint32_t time) {
+    c->bits[time / 64] &= ~(UINT64_C(1) << time % 64);
+    c->group[time / GROUP]--;
+}
+POPCOUNT static uint32_t bits_after(const struct cpu *c, uint32_t time) {
+    uint32_t word = time / 64, group = time / GROUP, sum;
+    sum = (uint32_t)__builtin_popcountll(c->bits[word] >> time % 64) - 1;
+    for (word++; word % (GROUP / 64); word++) sum += (uint32_t)__builtin_popcountll(c->bits[word]);
+    for (group++; group <= c->now / GROUP; group++) sum += c->group[group];
+    return sum;
+}
+// Numbers the times anew from 1.
+static void renumber(struct cpu *c) {
+    struct slot **by_time = zeroed(CLOCK, sizeof *by_time);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        if (c->slots[i].time && c->slots[i].time != ON_TOP) by_time[c->slots[i].time] = &c->slots[i];
+    memset(c->bits, 0, sizeof c->bits);
+    memset(c->group, 0, sizeof c->group);
+    c->now = 0;
+    for (uint32_t time = 0; time < CLOCK; time++)
+        if (by_time[time]) set_bit(c, by_time[time]->time = ++c->now);
+    free(by_time);
+}
+static void leaves_top(struct cpu *c, uint64_t line) {
+    if (c->now == CLOCK - 1) renumber(c);
+    set_bit(c, slot_of(c, line, mixed(line))->time = ++c->now);
+}
+static void empty_top(struct cpu *c) {
+    while (c->on_top) leaves_top(c, c->top[--c->on_top]);
+}
+// Takes half of the lines out of the sample.
+static void sample_less(struct cpu *c) {
+    empty_top(c);
+    struct slot *all = c->slots;
+    c->slots = zeroed(SLOTS, sizeof *all);
+    c->threshold /= 2;
+    c->weight *= 2;
+    c->live = 0;
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        uint64_t hash = mixed(all[i].line);
+        if (!all[i].time || hash >= c->threshold) continue;
+        *slot_of(c, all[i].line, hash) = all[i];
         c->live++;
-        *s = (struct slot){line, hash, ++c->now, 0};
-        tree_add(c, c->now, 1);
     }
-    if (on) {
-        c->counts.lines_sampled++;
-        s->part = c->part;
+    free(all);
+    renumber(c);
+}
+// The bin of a distance in lines: the distance itself up to 16, from there on 8 bins an octave, cut at powers of two.
+static unsigned bin_of(uint64_t distance) {
+    if (distance < 16) return (unsigned)distance;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(distance);
+    unsigned bin = 16 + (octave - 4) * 8 + (unsigned)((distance >> (octave - 3)) & 7);
+    return bin < BINS ? bin : BINS - 1;
+}
+static void count_distance(struct cpu *c, uint32_t between) {
+    if (on) c->counts.distances[bin_of((uint64_t)(between * c->weight))] += c->weight;
+}
+static void sample(struct cpu *c, uint64_t line, uint64_t hash) {
+    uint32_t place = 0;
+    while (place < c->on_top && c->top[place] != line) place++;
+    if (place < c->on_top) {
+        count_distance(c, place);
+    } else {
+        struct slot *s = slot_of(c, line, hash);
+        if (s->time) {
+            count_distance(c, c->on_top + bits_after(c, s->time));
+            clear_bit(c, s->time);
+        } else {
+            if (on) c->counts.first_touches += c->weight;
+            s->line = line;
+            c->live++;
+        }
+        s->time = ON_TOP;
+        if (on) s->part = c->part;
+        if (c->on_top == RECENT) leaves_top(c, c->top[--place]);
+        else c->on_top++;
     }
-    if (c->live > SAMPLED) {
-        c->threshold /= 2;
-        renumber(c, c->threshold);
-    }
+    memmove(c->top + 1, c->top, place * sizeof *c->top);
+    c->top[0] = line;
+    if (c->live > SAMPLED) sample_less(c);
 }
 static inline void touch(struct cpu *c, uint64_t line) {
-    if (on) c->counts.lookups++;
-    if (line == c->last_line) return;  // distance 0
+    if (line == c->last_line) return;  // distance 0: a hit in every cache
     c->last_line = line;
     uint64_t hash = mixed(line);
     if (hash < c->threshold) sample(c, line, hash);
@@ -273,7 +310,7 @@ static void on_access(unsigned vcpu, uint32_t info, uint64_t address, void *data
         // The next piece of the same access.
         c->open_end += size;
         c->open_room -= size;
-        if (line != c->last_line) touch(c, line);
+        touch(c, line);
     } else {
         c->open_key = key;
         c->open_end = address + size;
@@ -354,6 +391,7 @@ static void clear(struct cpu *c) {
     memset(c->contexts, 0, CONTEXTS * sizeof *c->contexts);
     c->thread_instructions = 0;
     c->last_line = 0;
+    empty_top(c);
     c->part++;  // lines of before are not of this part's footprint
     for (unsigned i = 0; i < BLOCK_CHUNKS; i++)
         if (c->executions[i]) memset(c->executions[i], 0, CHUNK * sizeof **c->executions);
@@ -529,7 +567,7 @@ static double footprint(void) {
     for (unsigned i = 0; i <= highest_cpu; i++)
         for (uint32_t k = 0; cpus[i] && k < SLOTS && n < (size_t)(i + 1) * SAMPLED; k++) {
             const struct slot *s = &cpus[i]->slots[k];
-            if (s->time && s->part == cpus[i]->part && s->hash < threshold) lines[n++] = s->line;
+            if (s->time && s->part == cpus[i]->part && mixed(s->line) < threshold) lines[n++] = s->line;
         }
     qsort(lines, n, sizeof *lines, by_line);
     for (size_t k = 0; k < n; k++) distinct += !k || lines[k] != lines[k - 1];
@@ -542,7 +580,9 @@ static void write_blocks(FILE *file) {
         for (unsigned i = 0; i <= highest_cpu; i++)
             if (cpus[i] && cpus[i]->executions[k / CHUNK]) executions += cpus[i]->executions[k / CHUNK][k % CHUNK];
         if (!executions) continue;
-        uint16_t n = (uint16_t)blocks[k]->n_insns;
+        // qemu may add the beginning of an instruction that goes on in the next page, and executes it in a block of its own.
+        uint16_t at_page_end = blocks[k]->n_insns > 1 && blocks[k]->after % PAGE == 0 ? AT_PAGE_END : 0;
+        uint16_t n = (uint16_t)blocks[k]->n_insns | at_page_end;
         fwrite(&executions, sizeof executions, 1, file);
         fwrite(&n, sizeof n, 1, file);
         fwrite(blocks[k]->data, blocks[k]->n_insns + blocks[k]->n_bytes, 1, file);
@@ -576,10 +616,8 @@ static void report(const char *ended) {
     NUMBER("stores", t.accesses[1]);
     NUMBER("bytes_loaded", t.bytes[0]);
     NUMBER("bytes_stored", t.bytes[1]);
-    NUMBER("lookups", t.lookups);
     NUMBER("sequential", t.sequential);
     NUMBER("irregular", t.irregular);
-    NUMBER("lines_sampled", t.lines_sampled);
     NUMBER("footprint_bytes", footprint());
     NUMBER("conditional", t.conditional);
     NUMBER("conditional_missed", t.conditional_missed);
@@ -657,9 +695,9 @@ static void on_thread(plugin_id id, unsigned vcpu) {
     } else {
         c = zeroed(1, sizeof *c);
         c->threshold = UINT64_MAX;
+        c->weight = 1;
         c->part = 1;
         c->slots = zeroed(SLOTS, sizeof *c->slots);
-        c->tree = zeroed(CLOCK + 1, sizeof *c->tree);
         c->contexts = zeroed(CONTEXTS, sizeof *c->contexts);
         cpus[vcpu] = c;
         if (vcpu > highest_cpu) highest_cpu = vcpu;
