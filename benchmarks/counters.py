@@ -155,7 +155,9 @@ def score(task: Task) -> Result:
     kept = [name for name in data.counters if name in task.counters]
     data = replace(data, features=data.features.matched(Columns.of(kept, data.platforms)))
     predictor = model.make(task.model)
-    settings = {name: value for name, value in {"seed": task.seed, "n_jobs": 1}.items() if name in predictor.get_params()}
+    settings = {
+        name: value for name, value in {"seed": task.seed, "n_jobs": 1}.items() if name in predictor.get_params()
+    }
     evaluation = evaluate.evaluate(
         data,
         {task.model: predictor.set_params(**settings)},

@@ -34,7 +34,9 @@ TOLERANCE = {"float": 2e-4, "double": 1e-8}
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "src/crossperf/datasets/data/testbed.parquet")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=HERE.parent / "src/crossperf/datasets/data/testbed.parquet"
+    )
     parser.add_argument("--recount", type=Path, metavar="TABLE", help="take the times of this table")
     parser.add_argument("--spec", type=Path, default=HERE / "campaign.toml")
     options = parser.parse_args()

@@ -130,7 +130,7 @@ def test_counting_sees_one_pass_and_nothing_around_it(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("program")
 def test_caches_are_as_hot_when_counted_as_when_timed(tmp_path: Path) -> None:
-    """Lines of 134 MB fit the last cache of the one machine, where one sweep or more then find them, not the other's."""
+    """Lines of 134 MB fit the last cache of the one machine, where every sweep finds them, and not the other's."""
     inputs = "[daxpy]\nsize = [700000]\nstride = [12]\nsweeps = [1, 3]\n"
     size = 700_000
     one, three = counts(inputs, "xeon", tmp_path)

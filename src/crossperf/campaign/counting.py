@@ -26,6 +26,8 @@ from crossperf.importers.measurement import Measurement
 
 Say = Callable[[str], None]
 _LIMIT_S = 600.0
+#: What a pass has nothing of, since it is counted after the start, and with one thread whatever the platform.
+_NOT_OF_A_PASS = ("qemu.startup_", "qemu.threads", "qemu.busiest_thread", "qemu.files_opened", "qemu.bytes_read")
 #: Inputs that one process under ncu counts; more would lose more when it is killed.
 _NCU_BATCH = 40
 
@@ -48,9 +50,17 @@ def count(
     done = {known.work for known in counted(folder) if known.counts == counts.name}
     left = [work for work in spec.works if work not in done]
     start = time.monotonic()
-    answers = _ncu(counts, left, until) if counts.tool == "ncu" else _simulated(counts, left, jobs, until)
+    if counts.tool == "ncu":
+        answers = _ncu(counts, left, until)
+    else:
+        answers = _simulated(
+            counts, left, jobs, until, [each for each in spec.counts.values() if _is_same(each, counts)]
+        )
     for number, facts in enumerate(answers, start=1):
+        others = facts.pop("others", {})
         add(path, {"counts": counts.name, "tool": counts.tool, **facts})
+        for name, measured in others.items():
+            add(path, {"counts": name, "tool": counts.tool, **facts, **measured})
         remaining_s = (time.monotonic() - start) / number * (len(left) - number)
         failed = f": {facts['error']}" if "error" in facts else ""
         work = Work(facts["workload"], facts["input"])
@@ -97,15 +107,24 @@ class _Qemu(QemuBackend):
 
     def measured(self, folder: Path) -> Measurement:
         events, notes = events_of(folder, self.caches)
-        return Measurement(self.name, events, notes=tuple(notes))
+        of_pass = {name: value for name, value in events.items() if not name.startswith(_NOT_OF_A_PASS)}
+        return Measurement(self.name, of_pass, notes=tuple(notes))
 
 
 def _simulator(counts: CountSet) -> _Simulator:
     return _Valgrind(counts.caches) if counts.tool == "valgrind" else _Qemu(counts.caches, toggles=True)
 
 
-def _simulated(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
+def _is_same(one: CountSet, other: CountSet) -> bool:
+    """Tell whether one execution counts for both: qemu's reuse distances hold for caches of any size."""
+    return one.name != other.name and one.tool == other.tool == "qemu" and one.program == other.program
+
+
+def _simulated(
+    counts: CountSet, left: Sequence[Work], jobs: int, until: float | None, others: Sequence[CountSet]
+) -> Iterator[dict[str, Any]]:
     simulator = _simulator(counts)
+    simulators = {each.name: _simulator(each) for each in others}
     if why_not := simulator.why_not():
         raise CollectError(f"counts {counts.name}: {why_not}")
     running = _Running()
@@ -113,7 +132,7 @@ def _simulated(counts: CountSet, left: Sequence[Work], jobs: int, until: float |
     def count_input(work: Work) -> dict[str, Any] | None:
         if running.stopped or (until is not None and time.monotonic() >= until):
             return None
-        return _under(simulator, counts, work, running)
+        return _under(simulator, counts, work, running, simulators)
 
     pool = ThreadPoolExecutor(jobs)
     try:
@@ -158,7 +177,9 @@ class _Running:
                 end_family(process.pid)
 
 
-def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Running) -> dict[str, Any] | None:
+def _under(
+    simulator: _Simulator, counts: CountSet, work: Work, running: _Running, others: Mapping[str, _Simulator]
+) -> dict[str, Any] | None:
     about = {"workload": work.workload, "input": work.input}
     with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
         folder = Path(name)
@@ -171,9 +192,12 @@ def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Runnin
         program = _last_line(output)
         if status != 0 or program is None or "error" in program:
             return about | {"error": (program or {}).get("error", f"exit status {status} under {counts.tool}")}
-        measured = simulator.measured(folder)
-    facts = {"events": dict(measured.events), "notes": list(measured.notes), "version": simulator.version}
-    return about | facts | {"program": program}
+        measured, *rest = (
+            {"events": dict(each.events), "notes": list(each.notes)}
+            for each in (one.measured(folder) for one in (simulator, *others.values()))
+        )
+    facts = about | measured | {"version": simulator.version, "program": program}
+    return facts | ({"others": dict(zip(others, rest, strict=True))} if others else {})
 
 
 def _last_line(text: str) -> dict[str, Any] | None:

@@ -16,8 +16,8 @@ _PLUS, _MINUS, _STAR, _ZERO, _NINE = b"+-*09"
 class CallgrindProfile:
     """One process as callgrind saw it.
 
-    `line_bytes` holds the size of a line of each simulated cache (``D1``, ``LL``). `executions` maps an object file to the addresses in it and how often each was executed; it is empty
-    for a file written without ``--dump-instr=yes``.
+    `line_bytes` holds the size of a line of each simulated cache (``D1``, ``LL``). `executions` maps an object file to
+    the addresses in it and how often each was executed; it is empty for a file written without ``--dump-instr=yes``.
     """
 
     command: str = ""

@@ -68,7 +68,9 @@ class Mix:
         names = {f"mix.{name}": float(count) for name, count in (counts | {"accesses": self.accesses}).items()}
         if self.unsorted <= MOST_UNSORTED:
             return dict(names), {}
-        reason = f"{self.unsorted:.0%} of the instructions are in no file (compiled at run time) and could not be sorted"
+        reason = (
+            f"{self.unsorted:.0%} of the instructions are in no file (compiled at run time) and could not be sorted"
+        )
         return dict.fromkeys(names), dict.fromkeys(names, reason)
 
 

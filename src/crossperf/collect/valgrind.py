@@ -64,9 +64,7 @@ class ValgrindBackend:
             measured = measured_in(folder)
         facts = {"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}}
         version, notes = version_of(self._valgrind or self.name), (*self._notes, *measured.notes)
-        return replace(
-            measured, version=version, command=line, runtime_s=execution.wall_s, notes=notes, facts=facts
-        )
+        return replace(measured, version=version, command=line, runtime_s=execution.wall_s, notes=notes, facts=facts)
 
     def prefix(self, folder: Path) -> list[str]:
         """Return the command line to put in front of a command; reports and logs go into a folder."""
