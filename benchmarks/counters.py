@@ -1,4 +1,4 @@
-"""What each group of counters brings: each alone beside Table I, and each left out of all.
+"""What each group of counters brings to a model: each beside Table I alone, and each left out of all.
 
     python benchmarks/counters.py [--table FILE] [--before FILE] [--models a,b] [--splits a,b] [--seeds a,b] [--jobs N]
     python benchmarks/counters.py --from results.jsonl [--from more.jsonl]
@@ -40,6 +40,7 @@ GROUPS = {
     "miss curve": tuple(name for name in catalog.COUNTERS if name.startswith("miss_rate_")),
     "regularity": ("sequential_access_ratio", "irregular_access_ratio"),
     "branches and atomics": ("branch_entropy", "atomic_ratio", "busiest_thread_ratio"),
+    "parallel regions": ("parallel_regions", "region_instructions", "serial_ratio"),
     "GPU launches": ("kernel_launches", "block_size", "occupancy"),
 }
 BEFORE, PLAIN, ALL = "Table I as before", "Table I", "all"
@@ -126,7 +127,8 @@ def rows(known: Sequence[str]) -> dict[str, tuple[str, ...]]:
     everything = (*TABLE_I, *(counter for group in groups.values() for counter in group))
     alone = {f"+ {name}": (*TABLE_I, *group) for name, group in groups.items()}
     without = {f"all - {name}": tuple(c for c in everything if c not in group) for name, group in groups.items()}
-    return {PLAIN: TABLE_I, **alone, ALL: everything, **without}
+    bounded = tuple(catalog.RATES.get(name, name) for name in TABLE_I)
+    return {PLAIN: TABLE_I, "rates in place of ratios": bounded, **alone, ALL: everything, **without}
 
 
 def scored(tasks: list[Task], jobs: int) -> Iterator[Result]:
