@@ -25,8 +25,9 @@ BYTES_TO_HOST = N * N * 8 + 2**20 + 448 * 4
 SECTORS_L1 = WARPS["multiply_add"] * (N * (2 + 4) + 8) + WARPS["copy"] * (4 + 4) + WARPS["diverge"] * 4
 
 
-#: Each thread of multiply_add loads two doubles for each k and stores one; copy and diverge move 4 bytes a thread.
-BYTES_LOADED = 64 * 64 * 2 * N * 8 + 128 * 2**20
+#: Distinct bytes: for each k a warp of multiply_add loads 2 doubles of a and 16 of b. Each thread stores one double;
+#: copy and diverge move 4 bytes a thread.
+BYTES_LOADED = WARPS["multiply_add"] * N * (2 + 16) * 8 + 128 * 2**20
 BYTES_STORED = 64 * 64 * 8 + 128 * 2**20 + 448 * 4
 
 #: gpu_traffic.cu: two launches of copy, three of spin.
