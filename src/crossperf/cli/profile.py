@@ -35,6 +35,7 @@ from crossperf.errors import CrossperfError
 @click.option("--launch-limit", type=click.IntRange(1), help="Kernel launches that ncu counts, from the first on.")
 @click.option("--timeout", type=float, help="Seconds after which an execution is ended and counts as failed.")
 @click.option("--count-timeout", type=float, help="The same for an execution under a tool that counts.")
+@click.option("--whole", is_flag=True, help="Measure the whole program, although it marks a region.")
 @click.option("--ranks", type=int, help="MPI ranks, for the record.")
 @click.option("--threads", type=int, help="Threads, for the record.")
 @click.option("--list", "list_", is_flag=True, help="Tell which back ends work here, and why the others do not.")

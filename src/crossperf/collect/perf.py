@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crossperf.catalog import FORMULAS, canonical
+from crossperf.collect import regions
 from crossperf.collect.process import Execution, Runner, ask, version_of
 from crossperf.errors import ProfileFileError
 from crossperf.importers.measurement import Measurement
@@ -18,6 +19,8 @@ from crossperf.importers.perf import PerfEvent, events_in, remarks, totals
 #: Tracepoints count only what passes a filter: threads rather than processes, calls that succeeded.
 _FILTERS = {"task:task_newtask": "clone_flags & 0x10000"}
 _SUCCEEDED = "ret >= 0"
+#: Counted over the whole program, although it marks a region.
+_OF_THE_WHOLE = ("task:task_newtask",)
 #: Events of the kernel, which need no counter of the processor.
 _SOFTWARE = ("page-faults", "task-clock")
 #: Processors have 4 to 8 counters; with more events than counters perf shares them in time and estimates.
@@ -64,6 +67,9 @@ class PerfBackend:
         traced, more_notes = self._tracepoints()
         groups = self._groups(hardware)
         groups[0] += [*_SOFTWARE, *traced]
+        if runner.region:  # threads are those of the whole program
+            groups = [[event for event in group if event not in _OF_THE_WHOLE] for group in groups]
+            groups += [[event] for event in traced if event in _OF_THE_WHOLE]
         executed = [self._run(group, command, runner) for group in groups]
         rows = [row for counted, _, _ in executed for row in counted]
         wall_s = sorted(execution.wall_s for _, _, execution in executed)
@@ -71,7 +77,7 @@ class PerfBackend:
         known = set(map(canonical, events))
         events |= {name: None for name in (*self._wanted_hardware(), *_tracepoint_names()) if name not in known}
         notes += more_notes + [note for row in rows for note in remarks(row)]
-        if len(groups) > 1:
+        if len(groups) > 1 and hardware:
             notes.append(f"{len(groups)} executions, so that no two events share a counter of the processor")
         version, line, median_s = version_of(self._perf or self.name), executed[0][1], wall_s[len(wall_s) // 2]
         return Measurement(self.name, events, version, line, median_s, notes=tuple(notes))
@@ -85,8 +91,11 @@ class PerfBackend:
     ) -> tuple[list[PerfEvent], tuple[str, ...], Execution]:
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             report = Path(folder, "perf.json")
-            line = (*self._prefix(events, report), *command)
-            execution = runner.count(line, self.name)
+            of_the_whole = all(event in _OF_THE_WHOLE for event in events)
+            options, env = regions.for_perf(None if of_the_whole else runner.region, Path(folder))
+            prefix = self._prefix(events, report)
+            line = (*prefix[:-1], *options, *prefix[-1:], *command)
+            execution = runner.count(line, self.name, env)
             return events_in(report), line, execution
 
     def _prefix(self, events: Sequence[str], report: Path) -> list[str]:

@@ -22,11 +22,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError, did_you_mean
 from crossperf.records import OK
+
+if TYPE_CHECKING:
+    from crossperf.collect.regions import Region
 
 #: How often the command's threads and page tables are looked at while it runs.
 _LOOK_EVERY_S = 0.05
@@ -56,6 +59,17 @@ class Execution:
     page_table_bytes: int | None = None
     time_limit_s: float | None = None
     started: float = 0.0
+    region: Region | None = None
+
+    @property
+    def marked(self) -> Region | None:
+        """The region that the command marked, entered and left at least once; ``None`` without one."""
+        return self.region if self.region and self.region.visits and self.status == OK else None
+
+    @property
+    def runtime_s(self) -> float:
+        """Seconds of the marked region, or of the whole execution."""
+        return self.marked.wall_s if self.marked else self.wall_s
 
     @property
     def status(self) -> str:
@@ -105,12 +119,15 @@ def resolve(command: Sequence[str]) -> str:
 class Runner:
     """Executes commands one after another, with the caller's signals and standard input.
 
-    After `time_limit_s` seconds an execution and all that it started are ended.
+    After `time_limit_s` seconds an execution and all that it started are ended. `region` is what the command marks,
+    for the tools that can count there alone; `env` holds variables for every execution.
     """
 
     time_limit_s: float | None = None
     stdin: Input = field(default_factory=Input.of_caller)
     interrupted: bool = False
+    region: Region | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
 
     def execute(
         self,
@@ -135,7 +152,7 @@ class Runner:
         with contextlib.suppress(OSError, AttributeError):  # what the child leaves behind becomes ours, to be ended
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         nowhere = subprocess.DEVNULL if quiet else None
-        variables = {**os.environ, **env} if env else None
+        variables = {**os.environ, **self.env, **(env or {})}
         with self.stdin.open() as (stdin, child_has_stdin), _Signals(self) as signals:
             started, start = time.time(), time.monotonic()
             try:

@@ -15,10 +15,11 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from crossperf import catalog
+from crossperf.collect import regions
 from crossperf.collect.backends import AUTO, Backend, backends, chosen
 from crossperf.collect.process import Execution, Runner, resolve
 from crossperf.collect.valgrind import CacheShape
@@ -77,7 +78,7 @@ class Profile:
 
     def __repr__(self) -> str:
         tools = " + ".join(measurement.tool for measurement in self.measurements) or "nothing but the system"
-        seconds = ", ".join(f"{execution.wall_s:.4g} s" for execution in self.executions[:5])
+        seconds = ", ".join(f"{execution.runtime_s:.4g} s" for execution in self.executions[:5])
         more = ", ..." if len(self.executions) > 5 else ""
         return (
             f"Profile of {shlex.join(self.command)[:100]}\n"
@@ -94,7 +95,14 @@ class Profile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, each with its tool."""
-        return tuple(f"{each.tool}: {note}" for each in self.measurements for note in each.notes)
+        of_tools = (f"{each.tool}: {note}" for each in self.measurements for note in each.notes)
+        return (*self.region_notes, *of_tools)
+
+    @property
+    def region_notes(self) -> tuple[str, ...]:
+        """What must be known of the region that the command marks."""
+        first = self.executions[0].region if self.executions else None
+        return first.notes if first else regions.not_seen(self.command)
 
     @property
     def platform(self) -> Platform:
@@ -152,7 +160,9 @@ class Profile:
             input=self.input,
             platform=self.platform_name,
             platform_class=self.platform_class,
-            runtime_s=execution.wall_s,
+            runtime_s=execution.runtime_s,
+            whole_runtime_s=execution.wall_s if execution.marked else None,
+            region_visits=execution.marked.visits if execution.marked else None,
             repeat=number,
             status=execution.status,
             run_id=uuid.uuid4().hex,
@@ -167,7 +177,8 @@ class Profile:
 def of_system(execution: Execution, facts: MachineFacts) -> Measurement:
     """Return what the operating system counts for every execution, at no cost, as events of the tool ``os``.
 
-    The levels of the page table are those of the machine.
+    The levels of the page table are those of the machine. Faults and bytes are those of the marked region, if the
+    command marks one.
     """
     events: dict[str, float | None] = {
         "os.user_s": execution.user_s,
@@ -180,10 +191,14 @@ def of_system(execution: Execution, facts: MachineFacts) -> Measurement:
         "os.page_levels": facts.page_levels,
     }
     io = execution.io or {}
+    if region := execution.marked:
+        faults = {"os.minor_faults": float(region.minor_faults), "os.major_faults": float(region.major_faults)}
+        events |= faults | {"os.user_s": None, "os.system_s": None, "os.region_cpu_s": region.cpu_s}
+        io = region.io or {}
     events |= {f"os.{name}": io.get(name) for name in ("rchar", "wchar", "read_bytes", "write_bytes")}
-    notes = () if execution.io else ("bytes read and written are unknown: this kernel keeps no /proc/PID/io",)
+    notes = () if io else ("bytes read and written are unknown: this kernel keeps no /proc/PID/io",)
     version = f"Linux {python_platform.release()}"
-    return Measurement("os", events, version, runtime_s=execution.wall_s, notes=notes)
+    return Measurement("os", events, version, runtime_s=execution.runtime_s, notes=notes)
 
 
 def profile(
@@ -200,6 +215,7 @@ def profile(
     launch_limit: int | None = None,
     timeout: float | None = None,
     count_timeout: float | None = None,
+    whole: bool = False,
     ranks: int | None = None,
     threads: int | None = None,
     registry: str | Path | None = None,
@@ -228,6 +244,8 @@ def profile(
         See `crossperf.collect.backends.backends`.
     timeout, count_timeout
         Seconds after which a native execution, or one under a tool, is ended.
+    whole
+        Measure the whole program although it marks a region.
     ranks, threads
         MPI ranks and threads, for the record.
     registry
@@ -253,7 +271,7 @@ def profile(
     facts = facts_of_this_machine()
     tools = backends(facts, cache, multiplex, launch_limit)
     start = Profile(tuple(command), app, input, "", platform_class, ranks, threads, facts)
-    result = measure(start, tools, backend, repeats, timeout, count_timeout, say)
+    result = measure(start, tools, backend, repeats, timeout, count_timeout, say, whole=whole)
     here = platform_of(facts, kept, platform, result.platform_class)
     return replace(result, platform_name=here.name)
 
@@ -266,6 +284,8 @@ def measure(
     timeout: float | None = None,
     count_timeout: float | None = None,
     say: Say = lambda _: None,
+    *,
+    whole: bool = False,
 ) -> Profile:
     """Return an empty profile filled with what the tools of a choice measure of its command; see `profile`."""
     if repeats < 1:
@@ -276,7 +296,7 @@ def measure(
     picked = chosen(tools, backend)
     runner = Runner(timeout)
     for number in range(repeats):
-        execution = runner.execute(result.command, quiet=number > 0)
+        execution = (runner.execute if whole else partial(regions.execute, runner))(result.command, quiet=number > 0)
         if runner.interrupted:
             # The time of an execution that was cut off tells nothing about the command.
             return replace(result, cut_off_with=execution.exit_status or _INTERRUPTED)
@@ -284,7 +304,9 @@ def measure(
         if execution.status != OK:
             return result
     # Counting tools see the same standard input, under a limit of their own.
-    return _count(result, picked, replace(runner, time_limit_s=count_timeout), say, in_order=backend == AUTO)
+    region = result.executions[0].marked
+    counting = replace(runner, time_limit_s=count_timeout, region=region, env=regions.library() if region else {})
+    return _count(result, picked, counting, say, in_order=backend == AUTO)
 
 
 def _count(result: Profile, picked: Sequence[Backend], runner: Runner, say: Say, *, in_order: bool) -> Profile:
@@ -295,7 +317,7 @@ def _count(result: Profile, picked: Sequence[Backend], runner: Runner, say: Say,
         if reason is None:
             say(f"counting with {backend.name}")
             try:
-                measurement = backend.count(result.command, runner)
+                measurement = regions.counted_in(runner.region, backend.count(result.command, runner))
             except (CollectError, MissingDependencyError) as error:
                 reason = str(error)
             else:

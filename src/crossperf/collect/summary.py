@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from crossperf import catalog
 from crossperf.collect.backends import BackendChoice
 from crossperf.collect.profile import Profile
+from crossperf.errors import several
 from crossperf.records import OK
 
 
@@ -16,6 +17,7 @@ def lines(result: Profile) -> list[str]:
     """Return the lines that a person reads after profiling."""
     return [
         f"{result.app} {result.input} on {result.platform_name}: {_outcome(result)}".replace("  ", " "),
+        *_region(result),
         *_counters(result),
         *_tools(result),
         *_missing(result),
@@ -48,7 +50,7 @@ def interval(values: Sequence[float]) -> tuple[float, float, str]:
 
 
 def _outcome(result: Profile) -> str:
-    succeeded = [done.wall_s for done in result.executions if done.status == OK]
+    succeeded = [done.runtime_s for done in result.executions if done.status == OK]
     failed = [done.status for done in result.executions if done.status != OK]
     words = []
     if succeeded:
@@ -61,6 +63,14 @@ def _outcome(result: Profile) -> str:
     if result.interrupted:
         words.append("interrupted; what was measured before is kept")
     return ", ".join(words)
+
+
+def _region(result: Profile) -> list[str]:
+    texts = [f"  note: {note}" for note in result.region_notes]
+    if region := next((done.marked for done in result.executions if done.marked), None):
+        whole_s = statistics.median(done.wall_s for done in result.executions if done.marked)
+        texts.insert(0, f"  of the marked region, entered {several(region.visits, 'time')}; all took {whole_s:.4g} s")
+    return texts
 
 
 def _counters(result: Profile) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from crossperf.collect import callgrind, instructions
+from crossperf.collect import callgrind, instructions, regions
 from crossperf.collect.process import Execution, Runner, version_of
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
 from crossperf.importers.measurement import Measurement
@@ -57,13 +57,14 @@ class ValgrindBackend:
         """Execute the command under callgrind and return its events, summed over processes."""
         with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
             folder = Path(name)
-            line = (*self.prefix(folder), *command)
-            execution = runner.execute(line, quiet=True, env=PASSIVE)
+            options, env, marking = regions.for_callgrind(runner.region)
+            line = (*self.prefix(folder), *options, *command)
+            execution = runner.execute(line, quiet=True, env=PASSIVE | env)
             if execution.status != OK:
                 raise _failed(execution, folder)
             measured = measured_in(folder)
         facts = {"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}}
-        version, notes = version_of(self._valgrind or self.name), (*self._notes, *measured.notes)
+        version, notes = version_of(self._valgrind or self.name), (*self._notes, *marking, *measured.notes)
         return replace(measured, version=version, command=line, runtime_s=execution.wall_s, notes=notes, facts=facts)
 
     def prefix(self, folder: Path) -> list[str]:
