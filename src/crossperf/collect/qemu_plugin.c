@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +74,7 @@ enum {
     RECENT = 16,
     BINS = 320,            // of reuse distances: 8 an octave
     HISTORY = 8,           // outcomes of earlier branches that make the context of a branch
-    CONTEXTS = 1 << 16,
+    CONTEXTS = 1 << 16,    // found by the upper 16 bits of a hash
     BIMODAL = 1 << 12,
     GSHARE = 1 << 14,
     GSHARE_HISTORY = 12,
@@ -116,8 +115,7 @@ struct slot { uint64_t line; uint32_t time, part; };
 struct counts {
     uint64_t instructions, accesses[2], bytes[2], sequential, irregular;
     uint64_t conditional, conditional_missed, indirect, indirect_missed;
-    uint64_t files_opened, bytes_read;
-    double distances[BINS], first_touches;
+    uint64_t files_opened, bytes_read, first_touches, distances[BINS];
 };
 
 struct cpu {
@@ -131,7 +129,7 @@ struct cpu {
     uint64_t last_line;
     // Sampled reuse distances: SHARDS with a fixed number of lines (Waldspurger and others, FAST 2015).
     uint64_t threshold;            // a line is sampled if its hash is below
-    double weight;                 // lines for which a sampled one stands
+    unsigned halvings;             // of the sample: a line stands for two to the power of it
     uint64_t top[RECENT];
     uint32_t on_top, live, now, part;
     struct slot *slots;
@@ -139,7 +137,7 @@ struct cpu {
     uint16_t group[CLOCK / GROUP];
     // Branches.
     uint64_t history, targets_history;
-    struct { uint32_t taken, all; } *contexts;
+    uint64_t *contexts;            // all outcomes in the lower half, those taken in the upper one
     unsigned char bimodal[BIMODAL], gshare[GSHARE], chooser[BIMODAL];
     uint64_t targets[TARGETS];
     uint64_t stores[STORES];
@@ -234,7 +232,7 @@ static void sample_less(struct cpu *c) {
     struct slot *all = c->slots;
     c->slots = zeroed(SLOTS, sizeof *all);
     c->threshold /= 2;
-    c->weight *= 2;
+    c->halvings++;
     c->live = 0;
     for (uint32_t i = 0; i < SLOTS; i++) {
         uint64_t hash = mixed(all[i].line);
@@ -253,7 +251,7 @@ static unsigned bin_of(uint64_t distance) {
     return bin < BINS ? bin : BINS - 1;
 }
 static void count_distance(struct cpu *c, uint32_t between) {
-    if (on) c->counts.distances[bin_of((uint64_t)(between * c->weight))] += c->weight;
+    if (on) c->counts.distances[bin_of((uint64_t)between << c->halvings)] += UINT64_C(1) << c->halvings;
 }
 static void sample(struct cpu *c, uint64_t line, uint64_t hash) {
     uint32_t place = 0;
@@ -266,7 +264,7 @@ static void sample(struct cpu *c, uint64_t line, uint64_t hash) {
             count_distance(c, c->on_top + bits_after(c, s->time));
             clear_bit(c, s->time);
         } else {
-            if (on) c->counts.first_touches += c->weight;
+            if (on) c->counts.first_touches += UINT64_C(1) << c->halvings;
             s->line = line;
             c->live++;
         }
@@ -342,9 +340,7 @@ static void branched(struct cpu *c, const struct block *from, const struct block
         bool taken = to->address != from->after, right = predict(c, from->branch, taken);
         if (on) {
             uint64_t past = c->history & ((1 << HISTORY) - 1);
-            unsigned context = mixed(from->branch + past * 0x9e3779b97f4a7c15u) % CONTEXTS;
-            c->contexts[context].all++;
-            c->contexts[context].taken += taken;
+            c->contexts[(from->branch + past * 0x9e3779b97f4a7c15u) >> 48] += UINT64_C(1) + ((uint64_t)taken << 32);
             c->counts.conditional++;
             c->counts.conditional_missed += !right;
         }
@@ -558,21 +554,21 @@ static int by_line(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
-static double footprint(void) {
-    uint64_t threshold = UINT64_MAX;
+static uint64_t footprint(void) {
+    unsigned halvings = 0;
     size_t n = 0, distinct = 0;
     for (unsigned i = 0; i <= highest_cpu; i++)
-        if (cpus[i] && cpus[i]->threshold < threshold) threshold = cpus[i]->threshold;
-    uint64_t *lines = zeroed((size_t)(highest_cpu + 1) * (SAMPLED + 1), sizeof *lines);
+        if (cpus[i] && cpus[i]->halvings > halvings) halvings = cpus[i]->halvings;
+    uint64_t *lines = zeroed((size_t)(highest_cpu + 1) * SLOTS, sizeof *lines);
     for (unsigned i = 0; i <= highest_cpu; i++)
-        for (uint32_t k = 0; cpus[i] && k < SLOTS && n < (size_t)(i + 1) * SAMPLED; k++) {
+        for (uint32_t k = 0; cpus[i] && k < SLOTS; k++) {
             const struct slot *s = &cpus[i]->slots[k];
-            if (s->time && s->part == cpus[i]->part && mixed(s->line) < threshold) lines[n++] = s->line;
+            if (s->time && s->part == cpus[i]->part && mixed(s->line) < UINT64_MAX >> halvings) lines[n++] = s->line;
         }
     qsort(lines, n, sizeof *lines, by_line);
     for (size_t k = 0; k < n; k++) distinct += !k || lines[k] != lines[k - 1];
     free(lines);
-    return (double)distinct * (18446744073709551616.0 / ((double)threshold + 1.0)) * (1 << LINE_SHIFT);
+    return (distinct << halvings) << LINE_SHIFT;
 }
 static void write_blocks(FILE *file) {
     for (uint32_t k = 0; k < n_blocks; k++) {
@@ -590,19 +586,16 @@ static void write_blocks(FILE *file) {
 }
 static void report(const char *ended) {
     struct counts t = {0};
-    uint64_t unsure = 0, in_contexts = 0, busiest = busiest_thread;
+    uint64_t unsure = 0, busiest = busiest_thread;
     for (unsigned i = 0; i <= highest_cpu; i++) {
         const struct cpu *c = cpus[i];
         if (!c) continue;
         const uint64_t *from = (const uint64_t *)&c->counts;
         uint64_t *into = (uint64_t *)&t;
-        for (size_t k = 0; k < offsetof(struct counts, distances) / sizeof *into; k++) into[k] += from[k];
-        for (unsigned k = 0; k < BINS; k++) t.distances[k] += c->counts.distances[k];
-        t.first_touches += c->counts.first_touches;
+        for (size_t k = 0; k < sizeof t / sizeof *into; k++) into[k] += from[k];
         for (unsigned k = 0; k < CONTEXTS; k++) {
-            uint32_t taken = c->contexts[k].taken, not_taken = c->contexts[k].all - taken;
+            uint64_t taken = c->contexts[k] >> 32, not_taken = (uint32_t)c->contexts[k] - taken;
             unsure += taken < not_taken ? taken : not_taken;
-            in_contexts += c->contexts[k].all;
         }
         if (c->thread_instructions > busiest) busiest = c->thread_instructions;
     }
@@ -624,7 +617,6 @@ static void report(const char *ended) {
     NUMBER("indirect", t.indirect);
     NUMBER("indirect_missed", t.indirect_missed);
     NUMBER("unsure", unsure);
-    NUMBER("in_contexts", in_contexts);
     NUMBER("threads", threads);
     NUMBER("busiest_thread", busiest);
     NUMBER("files_opened", t.files_opened);
@@ -635,8 +627,9 @@ static void report(const char *ended) {
     NUMBER("parallel_regions", marks.parallel_regions);
     NUMBER("parallel_instructions", marks.parallel_instructions);
     NUMBER("blocks_left_out", blocks_left_out);
-    fprintf(file, "\"first_touches\": %.0f, \"distances\": [", t.first_touches);
-    for (unsigned k = 0; k < BINS; k++) fprintf(file, "%s%.0f", k ? ", " : "", t.distances[k]);
+    NUMBER("first_touches", t.first_touches);
+    fputs("\"distances\": [", file);
+    for (unsigned k = 0; k < BINS; k++) fprintf(file, "%s%llu", k ? ", " : "", (unsigned long long)t.distances[k]);
     fprintf(file, "]}\n");
     write_blocks(file);
     fclose(file);
@@ -695,7 +688,6 @@ static void on_thread(plugin_id id, unsigned vcpu) {
     } else {
         c = zeroed(1, sizeof *c);
         c->threshold = UINT64_MAX;
-        c->weight = 1;
         c->part = 1;
         c->slots = zeroed(SLOTS, sizeof *c->slots);
         c->contexts = zeroed(CONTEXTS, sizeof *c->contexts);
