@@ -1,8 +1,8 @@
 """Sorts executed instructions into integer, floating point, memory, control and atomic, and finds the independent ones.
 
-What was executed comes as addresses in object files (callgrind) or as the bytes of blocks (qemu). Each distinct instruction is decoded once. An instruction that loads and adds counts as memory and as
-integer, as a processor's own counters count it, so the shares may add up to more than one; moves between
-registers, shuffles and no-ops are in none.
+What was executed comes as addresses in object files (callgrind) or as the bytes of blocks (qemu). Each distinct
+instruction is decoded once. An instruction that loads and adds counts as memory and as integer, as a processor's own
+counters count it, so the shares may add up to more than one; moves between registers, shuffles and no-ops are in none.
 
 An instruction is independent if it reads no register (flags included) that an earlier instruction of its
 basic block wrote. A block ends at a jump, call or return, at a gap, and where the number of executions

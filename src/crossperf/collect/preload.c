@@ -1,6 +1,6 @@
 // Loaded into every dynamically linked process of a command (LD_PRELOAD); natively and under qemu.
 //
-// - CROSSPERF_QEMU, CROSSPERF_QEMU_PLUGIN: a process that does not run under qemu yet starts itself again under it. So every
+// - CROSSPERF_QEMU, CROSSPERF_QEMU_CPU, CROSSPERF_QEMU_PLUGIN: a process that does not run under qemu yet starts itself again under it. So every
 //   program is followed however it was started. Launchers (CROSSPERF_LAUNCHERS, names with a blank on both sides) stay as
 //   they are; what they start is followed.
 // - The moment at which the program's own main begins, and the OpenMP regions that it enters, are marked with valgrind's
@@ -59,17 +59,18 @@ static int is_under_qemu(void) {
 }
 
 __attribute__((constructor)) static void start_under_qemu(int argc, char **argv, char **env) {
-    const char *qemu = value_of(env, "CROSSPERF_QEMU"), *plugin = value_of(env, "CROSSPERF_QEMU_PLUGIN");
+    const char *qemu = value_of(env, "CROSSPERF_QEMU"), *plugin = value_of(env, "CROSSPERF_QEMU_PLUGIN"),
+               *cpu = value_of(env, "CROSSPERF_QEMU_CPU");
     char program[4096];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (!qemu || !plugin || argc < 1 || n < 0 || is_under_qemu()) return;
+    if (!qemu || !plugin || !cpu || argc < 1 || n < 0 || is_under_qemu()) return;
     program[n] = 0;
     if (is_launcher(env, program) || is_launcher(env, argv[0])) return;
     size_t n_env = 0;
     while (env[n_env]) n_env++;
     char **line = calloc((size_t)argc + 12, sizeof *line), **kept = calloc(n_env + 1, sizeof *kept);
     if (!line || !kept) return;
-    char *head[] = {(char *)qemu, "-cpu", "max", "-plugin", (char *)plugin, "-0", argv[0]};
+    char *head[] = {(char *)qemu, "-cpu", (char *)cpu, "-plugin", (char *)plugin, "-0", argv[0]};
     size_t words = sizeof head / sizeof *head, k = 0;
     memcpy(line, head, sizeof head);
     for (size_t i = 0; i < n_env; i++) {

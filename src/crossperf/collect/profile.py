@@ -31,7 +31,9 @@ from crossperf.records import OK, Run
 GPU_TOOLS = ("ncu", "cupti", "nvprof", "rocprof")
 #: Their files are imported; nothing here starts them.
 READ_ONLY = ("nvprof",)
-#: Above this many seconds a command is not executed under valgrind unless that is asked for.
+#: Tools that execute the command's instructions one by one, and how many times as long that takes.
+_EMULATORS = {"qemu": "10 to 60", "valgrind": "20 to 200"}
+#: Above this many seconds a command is not executed under them unless that is asked for.
 _LONG_S = 60.0
 #: What a shell reports for a command that Ctrl-C ended.
 _INTERRUPTED = 130
@@ -336,11 +338,15 @@ def _superfluous(backend: Backend, result: Profile, native_s: float) -> str | No
     formulas = [formula for formula in catalog.FORMULAS if formula.tool == backend.name]
     # What the system saw by looking now and then is worth replacing by a count.
     known = {name for name, tool in result.counted.measured_by.items() if not (name == "threads" and tool == "os")}
-    if backend.name == "valgrind" and "warp_blocks" in result.counted.values:
-        return "left out: the work is on the GPU, and valgrind cannot run its driver"
-    if backend.name == "valgrind" and native_s > _LONG_S:
+    emulates = backend.name in _EMULATORS
+    if emulates and "warp_blocks" in result.counted.values:
+        return f"left out: the work is on the GPU, and {backend.name} cannot run its driver"
+    if emulates and native_s > _LONG_S:
         advice = "ask for it by name, or profile a smaller input"
-        return f"left out: the command takes {native_s:.0f} s, and 20 to 200 times as long under valgrind; {advice}"
+        return (
+            f"left out: the command takes {native_s:.0f} s, and {_EMULATORS[backend.name]} times as long under "
+            f"{backend.name}; {advice}"
+        )
     if formulas and all(formula.counter in known for formula in formulas):
         return "left out: other tools counted all that it could"
     return None

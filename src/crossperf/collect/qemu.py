@@ -1,9 +1,9 @@
 """Counts without any hardware counter: qemu executes the program, and a plugin of ours watches it.
 
-The plugin (``qemu_plugin.c``) writes one report for each process image: counts, sampled reuse distances, and the bytes of
-every executed block, which are sorted here, those of just-in-time compilers included. A small library (``preload.c``)
-is loaded into every process: it puts qemu in front of each program that is started, and marks where ``main`` and
-OpenMP's parallel regions begin.
+The plugin (``qemu_plugin.c``) writes one report for each process image: counts, sampled reuse distances, and the
+bytes of every executed block, which are sorted here, those of just-in-time compilers included. A small library
+(``preload.c``) is loaded into every process: it puts qemu in front of each program that is started, and marks where
+``main`` and OpenMP's parallel regions begin.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shutil
 import struct
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -32,7 +32,15 @@ from crossperf.records import OK
 
 _LINE_BYTES = 64
 #: Sizes of the miss-ratio curve as the catalog names them.
-CURVE = {"32k": 1 << 15, "128k": 1 << 17, "512k": 1 << 19, "2m": 1 << 21, "8m": 1 << 23, "32m": 1 << 25, "128m": 1 << 27}
+CURVE = {
+    "32k": 1 << 15,
+    "128k": 1 << 17,
+    "512k": 1 << 19,
+    "2m": 1 << 21,
+    "8m": 1 << 23,
+    "32m": 1 << 25,
+    "128m": 1 << 27,
+}
 #: What a report counts that is added up over processes as it is.
 _SUMS = (
     "loads", "stores", "bytes_loaded", "bytes_stored", "sequential", "irregular",
@@ -45,6 +53,8 @@ _OF_REGIONS = ("parallel_regions", "parallel_instructions")
 #: Ranks copy from each other's memory by a system call that qemu does not know.
 _ENVIRONMENT = {**PASSIVE, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 _SIGILL = 4
+#: Without fast strings the C library copies by vectors; a `rep movsb` would count each byte as an instruction.
+_CPU = {"x86_64": "max,-erms,-fsrm"}
 #: Beside a block's number of instructions: its last one may go on in the next page.
 _AT_PAGE_END = 1 << 15
 
@@ -113,14 +123,15 @@ class QemuBackend:
         program = resolve(command)
         if not _is_static(Path(program)):
             return tuple(command)
-        plugin = str(self._plugin)
-        return (self._qemu or "qemu", "-cpu", "max", "-plugin", plugin, "-0", command[0], program, *command[1:])
+        plugin, cpu = str(self._plugin), _CPU.get(self._machine, "max")
+        return (self._qemu or "qemu", "-cpu", cpu, "-plugin", plugin, "-0", command[0], program, *command[1:])
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the variables under which a command is counted; reports go into a folder."""
         variables = {
             **_ENVIRONMENT,
             "CROSSPERF_QEMU": self._qemu or "qemu",
+            "CROSSPERF_QEMU_CPU": _CPU.get(self._machine, "max"),
             "CROSSPERF_QEMU_PLUGIN": str(self._plugin),
             "CROSSPERF_QEMU_OUT": str(folder),
             "CROSSPERF_LAUNCHERS": f" {' '.join(LAUNCHERS)} ",
@@ -224,7 +235,7 @@ def _blocks(body: bytes) -> Iterator[tuple[ExecutedBlock, int]]:
 
 
 def _whole(sizes: bytes, code: bytes) -> ExecutedBlock:
-    """Return a block without the beginning of an instruction at its end, which qemu executes in the next page's block."""
+    """Return a block without the beginning of an instruction that qemu executes in the next page's block."""
     decodes = decoder(_machine())(code[-sizes[-1] :])
     return ExecutedBlock(sizes, code) if decodes else ExecutedBlock(sizes[:-1], code[: -sizes[-1]])
 
@@ -247,7 +258,7 @@ def events_of(folder: Path, caches: Mapping[str, CacheShape]) -> tuple[dict[str,
         blocks.update(report.blocks)
     sorted_out = mix_of_blocks(blocks, _machine())
     events |= _mix(sorted_out)
-    return events, _notes(reports, marked, len(paths) - len(written), sorted_out)
+    return events, _notes(reports, {path.name for path in paths}, len(paths) - len(written), sorted_out)
 
 
 def _sums(reports: Sequence[ProcessReport]) -> dict[str, float | None]:
@@ -319,19 +330,15 @@ def _bin(number: int) -> tuple[int, int]:
     return (8 + part) << (octave + 1), 1 << (octave + 1)
 
 
-def _notes(reports: Sequence[ProcessReport], marked: Sequence[ProcessReport], lost: int, sorted_out: Mix) -> list[str]:
+def _notes(reports: Sequence[ProcessReport], begun: Collection[str], lost: int, sorted_out: Mix) -> list[str]:
     processes = {report.pid for report in reports}
     notes = [f"{len(processes)} processes were followed and added up"] if len(processes) > 1 else []
-    if marked:
+    if reports[0].counts["marked"]:
         notes.append("counted between the program's own marks only")
-    last: dict[int, ProcessReport] = {}
-    for report in sorted(reports, key=lambda report: report.image):
-        last[report.pid] = report
-    if away := sum(report.counts["ended"] == "exec" for report in last.values()):
-        notes.append(
-            f"{away} processes went on as programs that could not be followed (statically linked, set-user-ID, or "
-            "started without their environment) and are left out from there on"
-        )
+    executing = [report for report in reports if report.counts["ended"] == "exec"]
+    if away := sum(f"{report.pid}.{report.image + 1}" not in begun for report in executing):
+        why = "statically linked, set-user-ID, or started without their environment"
+        notes.append(f"{away} programs could not be followed ({why}) and are left out")
     if lost:
         notes.append(f"{lost} processes ended without a report (killed) and are left out")
     if any(not report.counts["main"] and not report.counts["forked"] for report in reports):
