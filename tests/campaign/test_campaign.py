@@ -254,7 +254,7 @@ def counted_as(folder: Path, counts: str, events: dict[str, float]) -> None:
 
 def test_a_platform_may_be_counted_in_several_ways(tmp_path: Path) -> None:
     path = prepare(tmp_path, "[quick]\nn = [1]\n")
-    more = '[counts.more]\ntool = "qemu"\nprogram = "program"\ncaches = "I1=1,1,1 D1=1,1,1 LL=1,1,1"\n\n[platforms.one]'
+    more = '[counts.more]\ntool = "qemu"\nprogram = "program"\n\n[platforms.one]'
     path.write_text(SPEC.replace("[platforms.one]", more).replace('counts = "here"', 'counts = ["more", "here"]'))
     spec = campaign.read(path)
     campaign.time_mode(spec, spec.mode("one"), tmp_path)
@@ -301,29 +301,24 @@ def test_events_that_were_not_counted_again_go_through_the_formulas_of_today(tmp
     assert recounted.counters["cache_miss_rate"] == 0.25
 
 
-def test_one_execution_under_qemu_counts_for_caches_of_every_size(tmp_path: Path) -> None:
+def test_qemu_counts_the_marked_pass_alone_with_caches_as_the_one_before_left_them(tmp_path: Path) -> None:
     need("qemu-x86_64", "gcc")
     pytest.importorskip("capstone")
-    path = prepare(tmp_path, "[quick]\nn = [1, 2]\n")
+    path = prepare(tmp_path, "[quick]\nn = [1]\n")
     source = tmp_path / "program.c"
     source.write_text(TOGGLING)
     subprocess.run(["gcc", "-O1", "-o", str(tmp_path / "program"), str(source)], check=True)
-    small = '[counts.small]\ntool = "qemu"\nprogram = "program"\ncaches = "I1=1,1,1 D1=4096,8,64 LL=8192,8,64"\n'
-    large = small.replace("small", "large").replace("8192,8", "1048576,16")
-    path.write_text(SPEC.replace("[counts.here]", f"{small}{large}[counts.here]"))
+    path.write_text(SPEC.replace('tool = "valgrind"', 'tool = "qemu"').replace("D1=32768,8,64 ", ""))
     spec = campaign.read(path)
-    campaign.count(spec, spec.counts["small"], tmp_path)
-    lines = list(log.lines(tmp_path / log.COUNTS))
-    assert [(line["counts"], line["input"]) for line in lines] == [
-        ("small", "n=1"), ("large", "n=1"), ("small", "n=2"), ("large", "n=2"),
-    ]  # fmt: skip
-    # 1,000 lines of 64 bytes, looked at once in a pass that follows another.
-    assert lines[0]["events"]["qemu.ll_misses"] == pytest.approx(1_000, abs=20)
-    assert lines[1]["events"]["qemu.ll_misses"] < 20
-    assert lines[0]["events"]["qemu.loads"] == pytest.approx(1_000, abs=50)
-    assert not any(name.startswith("qemu.startup") for name in lines[0]["events"])
-    campaign.count(spec, spec.counts["large"], tmp_path)
-    assert len(list(log.lines(tmp_path / log.COUNTS))) == 4
+    campaign.count(spec, spec.counts["here"], tmp_path)
+    (line,) = log.lines(tmp_path / log.COUNTS)
+    events = line["events"]
+    # One look at each of 1,000 lines, which 32 KiB do not hold and 128 KiB do.
+    assert events["qemu.loads"] == pytest.approx(1_000, abs=50)
+    assert events["qemu.misses_32k"] == pytest.approx(1_000, abs=20)
+    assert max(events["qemu.misses_128k"], events["qemu.ll_misses"]) < 20
+    assert "qemu.d1_misses" not in events
+    assert not any(name.startswith("qemu.startup") for name in events)
 
 
 def children_of(pid: int) -> list[int]:

@@ -50,17 +50,9 @@ def count(
     done = {known.work for known in counted(folder) if known.counts == counts.name}
     left = [work for work in spec.works if work not in done]
     start = time.monotonic()
-    if counts.tool == "ncu":
-        answers = _ncu(counts, left, until)
-    else:
-        answers = _simulated(
-            counts, left, jobs, until, [each for each in spec.counts.values() if _is_same(each, counts)]
-        )
+    answers = _ncu(counts, left, until) if counts.tool == "ncu" else _simulated(counts, left, jobs, until)
     for number, facts in enumerate(answers, start=1):
-        others = facts.pop("others", {})
         add(path, {"counts": counts.name, "tool": counts.tool, **facts})
-        for name, measured in others.items():
-            add(path, {"counts": name, "tool": counts.tool, **facts, **measured})
         remaining_s = (time.monotonic() - start) / number * (len(left) - number)
         failed = f": {facts['error']}" if "error" in facts else ""
         work = Work(facts["workload"], facts["input"])
@@ -115,16 +107,8 @@ def _simulator(counts: CountSet) -> _Simulator:
     return _Valgrind(counts.caches) if counts.tool == "valgrind" else _Qemu(counts.caches, toggles=True)
 
 
-def _is_same(one: CountSet, other: CountSet) -> bool:
-    """Tell whether one execution counts for both: qemu's reuse distances hold for caches of any size."""
-    return one.name != other.name and one.tool == other.tool == "qemu" and one.program == other.program
-
-
-def _simulated(
-    counts: CountSet, left: Sequence[Work], jobs: int, until: float | None, others: Sequence[CountSet]
-) -> Iterator[dict[str, Any]]:
+def _simulated(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
     simulator = _simulator(counts)
-    simulators = {each.name: _simulator(each) for each in others}
     if why_not := simulator.why_not():
         raise CollectError(f"counts {counts.name}: {why_not}")
     running = _Running()
@@ -132,7 +116,7 @@ def _simulated(
     def count_input(work: Work) -> dict[str, Any] | None:
         if running.stopped or (until is not None and time.monotonic() >= until):
             return None
-        return _under(simulator, counts, work, running, simulators)
+        return _under(simulator, counts, work, running)
 
     pool = ThreadPoolExecutor(jobs)
     try:
@@ -177,9 +161,7 @@ class _Running:
                 end_family(process.pid)
 
 
-def _under(
-    simulator: _Simulator, counts: CountSet, work: Work, running: _Running, others: Mapping[str, _Simulator]
-) -> dict[str, Any] | None:
+def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Running) -> dict[str, Any] | None:
     about = {"workload": work.workload, "input": work.input}
     with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
         folder = Path(name)
@@ -192,12 +174,9 @@ def _under(
         program = _last_line(output)
         if status != 0 or program is None or "error" in program:
             return about | {"error": (program or {}).get("error", f"exit status {status} under {counts.tool}")}
-        measured, *rest = (
-            {"events": dict(each.events), "notes": list(each.notes)}
-            for each in (one.measured(folder) for one in (simulator, *others.values()))
-        )
-    facts = about | measured | {"version": simulator.version, "program": program}
-    return facts | ({"others": dict(zip(others, rest, strict=True))} if others else {})
+        measured = simulator.measured(folder)
+    facts = {"events": dict(measured.events), "notes": list(measured.notes), "version": simulator.version}
+    return about | facts | {"program": program}
 
 
 def _last_line(text: str) -> dict[str, Any] | None:

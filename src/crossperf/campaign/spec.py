@@ -43,7 +43,7 @@ class Mode:
 class CountSet:
     """One way to count the inputs, shared by the platforms that name it.
 
-    `caches` are what valgrind and qemu simulate. `launches` of a pass are seen by ncu; sums are scaled to all.
+    `caches` are what valgrind simulates; of qemu's miss curve they take the sizes, where given. `launches` of a pass are seen by ncu; sums are scaled to all.
     """
 
     name: str
@@ -168,7 +168,7 @@ def _counts(name: str, facts: Mapping[str, Any], folder: Path, problems: list[st
     except SettingsError as error:
         problems.append(f"counts {name}: {error}")
         caches = {}
-    if tool in ("valgrind", "qemu") and set(caches) != {"I1", "D1", "LL"}:
-        problems.append(f"counts {name} have no caches I1, D1 and LL, which {tool} needs")
+    if tool == "valgrind" and set(caches) != {"I1", "D1", "LL"}:
+        problems.append(f"counts {name} have no caches I1, D1 and LL, which valgrind needs")
     program = folder / str(facts.get("program"))
     return CountSet(name, str(tool), program, caches, int(facts.get("launches", 0)), str(facts.get("note", "")))

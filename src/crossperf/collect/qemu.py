@@ -298,7 +298,7 @@ def _at_sizes(reports: Sequence[ProcessReport], caches: Mapping[str, CacheShape]
     first = sum(report.counts["first_touches"] for report in reports)
     accesses = sum(report.counts["loads"] + report.counts["stores"] for report in reports)
     sizes = {f"misses_{name}": size for name, size in CURVE.items()}
-    sizes |= {"d1_misses": caches["D1"][0], "ll_misses": caches["LL"][0]}
+    sizes |= {f"{level.lower()}_misses": caches[level][0] for level in ("D1", "LL") if level in caches}
     return {
         f"qemu.{name}": float(min(accesses, misses(distances, first, size / _LINE_BYTES)))
         for name, size in sizes.items()
