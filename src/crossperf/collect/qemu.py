@@ -279,8 +279,12 @@ def _threads(reports: Sequence[ProcessReport], written: Sequence[ProcessReport])
     busiest: dict[int, int] = defaultdict(int)
     for report in reports:
         busiest[report.pid] += report.counts["busiest_thread"]
-    started = sum(report.counts["threads"] for report in written) - later_images
-    return {"qemu.threads": float(started), "qemu.busiest_thread": float(max(busiest.values()))}
+    return {
+        "qemu.threads": float(sum(report.counts["threads"] for report in written) - later_images),
+        "qemu.busiest_thread": float(max(busiest.values())),
+        # With the beginnings of instructions at the ends of pages, which only sorting tells from whole ones.
+        "qemu.instructions_of_threads": float(sum(report.counts["instructions"] for report in reports)),
+    }
 
 
 def _mix(sorted_out: Mix) -> dict[str, float | None]:
