@@ -343,6 +343,8 @@ def _notes(reports: Sequence[ProcessReport], begun: Collection[str], lost: int, 
     if away := sum(f"{report.pid}.{report.image + 1}" not in begun for report in executing):
         why = "statically linked, set-user-ID, or started without their environment"
         notes.append(f"{away} programs could not be followed ({why}) and are left out")
+    if sum(report.counts["blocks_left_out"] for report in reports):
+        notes.append("the program compiles so much code at run time that some of it was not counted")
     if lost:
         notes.append(f"{lost} processes ended without a report (killed) and are left out")
     if any(not report.counts["main"] and not report.counts["forked"] for report in reports):
