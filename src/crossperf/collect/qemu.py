@@ -279,8 +279,12 @@ def _threads(reports: Sequence[ProcessReport], written: Sequence[ProcessReport])
     busiest: dict[int, int] = defaultdict(int)
     for report in reports:
         busiest[report.pid] += report.counts["busiest_thread"]
-    started = sum(report.counts["threads"] for report in written) - later_images
-    return {"qemu.threads": float(started), "qemu.busiest_thread": float(max(busiest.values()))}
+    return {
+        "qemu.threads": float(sum(report.counts["threads"] for report in written) - later_images),
+        "qemu.busiest_thread": float(max(busiest.values())),
+        # With the beginnings of instructions at the ends of pages, which only sorting tells from whole ones.
+        "qemu.instructions_of_threads": float(sum(report.counts["instructions"] for report in reports)),
+    }
 
 
 def _mix(sorted_out: Mix) -> dict[str, float | None]:
@@ -339,6 +343,8 @@ def _notes(reports: Sequence[ProcessReport], begun: Collection[str], lost: int, 
     if away := sum(f"{report.pid}.{report.image + 1}" not in begun for report in executing):
         why = "statically linked, set-user-ID, or started without their environment"
         notes.append(f"{away} programs could not be followed ({why}) and are left out")
+    if sum(report.counts["blocks_left_out"] for report in reports):
+        notes.append("the program compiles so much code at run time that some of it was not counted")
     if lost:
         notes.append(f"{lost} processes ended without a report (killed) and are left out")
     if any(not report.counts["main"] and not report.counts["forked"] for report in reports):

@@ -114,12 +114,13 @@ struct slot { uint64_t line; uint32_t time, part; };
 // Counted while counting is on; cleared where a marked part begins and in a forked child.
 struct counts {
     uint64_t instructions, accesses[2], bytes[2], sequential, irregular;
-    uint64_t conditional, conditional_missed, indirect, indirect_missed;
+    uint64_t conditional, conditional_missed, indirect, indirect_missed, unsure;
     uint64_t files_opened, bytes_read, first_touches, distances[BINS];
 };
 
 struct cpu {
     struct counts counts;
+    unsigned era;                  // of the counts: older than the program's, they are to be cleared
     uint64_t thread_instructions;  // of the thread that runs on it now
     const struct block *previous;
     uint64_t *executions[BLOCK_CHUNKS];
@@ -161,6 +162,7 @@ static struct {
     uint64_t parallel_regions, parallel_begin, parallel_instructions;
 } marks;
 static volatile bool on = true;
+static volatile unsigned era;  // how often all threads were told to count from 0
 static char report_path[4096];
 static const char *folder;
 static pid_t pid;
@@ -335,12 +337,20 @@ static bool predict(struct cpu *c, uint64_t branch, bool taken) {
     *global += taken ? *global < 3 : -(*global > 0);
     return right;
 }
+// Adds the rarer outcome of a context to what no history decides.
+static void settle(struct cpu *c, uint64_t *context) {
+    uint64_t taken = *context >> 32, not_taken = (uint32_t)*context - taken;
+    c->counts.unsure += taken < not_taken ? taken : not_taken;
+    *context = 0;
+}
 static void branched(struct cpu *c, const struct block *from, const struct block *to) {
     if (from->ending == CONDITIONAL) {
         bool taken = to->address != from->after, right = predict(c, from->branch, taken);
         if (on) {
             uint64_t past = c->history & ((1 << HISTORY) - 1);
-            c->contexts[(from->branch + past * 0x9e3779b97f4a7c15u) >> 48] += UINT64_C(1) + ((uint64_t)taken << 32);
+            uint64_t *context = &c->contexts[(from->branch + past * 0x9e3779b97f4a7c15u) >> 48];
+            *context += UINT64_C(1) + ((uint64_t)taken << 32);
+            if ((uint32_t)*context == UINT32_MAX) settle(c, context);
             c->counts.conditional++;
             c->counts.conditional_missed += !right;
         }
@@ -355,9 +365,21 @@ static void branched(struct cpu *c, const struct block *from, const struct block
         c->targets_history = (c->targets_history << 16) ^ mixed(to->address) % (1 << 20);
     }
 }
+static void clear(struct cpu *c) {
+    c->era = era;
+    memset(&c->counts, 0, sizeof c->counts);
+    memset(c->contexts, 0, CONTEXTS * sizeof *c->contexts);
+    c->thread_instructions = 0;
+    c->last_line = 0;
+    empty_top(c);
+    c->part++;  // lines of before are not of this part's footprint
+    for (unsigned i = 0; i < BLOCK_CHUNKS; i++)
+        if (c->executions[i]) memset(c->executions[i], 0, CHUNK * sizeof **c->executions);
+}
 static void on_block(unsigned vcpu, void *data) {
     struct cpu *c = cpus[vcpu];
     const struct block *b = data, *from = c->previous;
+    if (c->era != era) clear(c);
     if (from && from->ending != OTHER) branched(c, from, b);
     c->previous = b;
     c->open_key = 0;
@@ -379,22 +401,12 @@ enum {
 static uint64_t all_instructions(void) {
     uint64_t sum = 0;
     for (unsigned i = 0; i <= highest_cpu; i++)
-        if (cpus[i]) sum += cpus[i]->counts.instructions;
+        if (cpus[i] && cpus[i]->era == era) sum += cpus[i]->counts.instructions;
     return sum;
 }
-static void clear(struct cpu *c) {
-    memset(&c->counts, 0, sizeof c->counts);
-    memset(c->contexts, 0, CONTEXTS * sizeof *c->contexts);
-    c->thread_instructions = 0;
-    c->last_line = 0;
-    empty_top(c);
-    c->part++;  // lines of before are not of this part's footprint
-    for (unsigned i = 0; i < BLOCK_CHUNKS; i++)
-        if (c->executions[i]) memset(c->executions[i], 0, CHUNK * sizeof **c->executions);
-}
+// Each thread clears its own counts, before its next block.
 static void start_over(void) {
-    for (unsigned i = 0; i <= highest_cpu; i++)
-        if (cpus[i]) clear(cpus[i]);
+    era++;
     busiest_thread = 0;
     marks.parallel_regions = marks.parallel_instructions = marks.parallel_begin = 0;
 }
@@ -586,24 +598,22 @@ static void write_blocks(FILE *file) {
 }
 static void report(const char *ended) {
     struct counts t = {0};
-    uint64_t unsure = 0, busiest = busiest_thread;
+    uint64_t busiest = busiest_thread;
     for (unsigned i = 0; i <= highest_cpu; i++) {
-        const struct cpu *c = cpus[i];
+        struct cpu *c = cpus[i];
         if (!c) continue;
+        if (c->era != era) clear(c);
+        for (unsigned k = 0; k < CONTEXTS; k++) settle(c, &c->contexts[k]);
         const uint64_t *from = (const uint64_t *)&c->counts;
         uint64_t *into = (uint64_t *)&t;
         for (size_t k = 0; k < sizeof t / sizeof *into; k++) into[k] += from[k];
-        for (unsigned k = 0; k < CONTEXTS; k++) {
-            uint64_t taken = c->contexts[k] >> 32, not_taken = (uint32_t)c->contexts[k] - taken;
-            unsure += taken < not_taken ? taken : not_taken;
-        }
         if (c->thread_instructions > busiest) busiest = c->thread_instructions;
     }
     FILE *file = fopen(report_path, "we");
     if (!file) return;
 #define NUMBER(name, value) fprintf(file, "\"%s\": %llu, ", name, (unsigned long long)(value))
     fprintf(file, "{\"version\": 1, \"ended\": \"%s\", \"forked\": %s, \"main\": %s, \"marked\": %s, ", ended,
-            forked ? "true" : "false", marks.main_seen ? "true" : "false", marks.marked ? "true" : "false");
+            forked ? "true" : "false", marks.main_seen ? "true" : "false", marks.marked || marks.toggles ? "true" : "false");
     NUMBER("instructions", t.instructions);
     NUMBER("loads", t.accesses[0]);
     NUMBER("stores", t.accesses[1]);
@@ -616,7 +626,7 @@ static void report(const char *ended) {
     NUMBER("conditional_missed", t.conditional_missed);
     NUMBER("indirect", t.indirect);
     NUMBER("indirect_missed", t.indirect_missed);
-    NUMBER("unsure", unsure);
+    NUMBER("unsure", t.unsure);
     NUMBER("threads", threads);
     NUMBER("busiest_thread", busiest);
     NUMBER("files_opened", t.files_opened);
@@ -682,13 +692,14 @@ static void on_thread(plugin_id id, unsigned vcpu) {
     struct cpu *c = cpus[vcpu];
     if (c) {
         // The thread before it has ended; its caches stay, as those of a core would.
-        if (c->thread_instructions > busiest_thread) busiest_thread = c->thread_instructions;
+        if (c->era == era && c->thread_instructions > busiest_thread) busiest_thread = c->thread_instructions;
         c->thread_instructions = 0;
         c->previous = NULL;
     } else {
         c = zeroed(1, sizeof *c);
         c->threshold = UINT64_MAX;
         c->part = 1;
+        c->era = era;
         c->slots = zeroed(SLOTS, sizeof *c->slots);
         c->contexts = zeroed(CONTEXTS, sizeof *c->contexts);
         cpus[vcpu] = c;
