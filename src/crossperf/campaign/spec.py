@@ -43,7 +43,8 @@ class Mode:
 class CountSet:
     """One way to count the inputs, shared by the platforms that name it.
 
-    `caches` are what valgrind simulates; of qemu's miss curve they take the sizes, where given. `launches` of a pass are seen by ncu; sums are scaled to all.
+    `caches` are what valgrind simulates; qemu, where they are given, looks their sizes up in its miss curve. `launches`
+    of a pass are seen by ncu; sums are scaled to all.
     """
 
     name: str
