@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crossperf.catalog import FORMULAS, canonical
-from crossperf.collect.process import Execution, Runner, ask, elsewhere, version_of
+from crossperf.collect.process import NO_HARDWARE, Execution, Runner, ask, elsewhere, version_of
 from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError
 from crossperf.importers.measurement import Measurement
@@ -57,7 +57,7 @@ class PerfBackend:
     def what_not(self) -> str | None:
         """Return what perf cannot do here although it works, or ``None``."""
         if not self._counted(["instructions:u"]):
-            return "no hardware counters here, as on most virtual machines: software events and tracepoints only"
+            return f"{NO_HARDWARE}: software events and tracepoints only"
         return None
 
     def count(self, command: Sequence[str], runner: Runner) -> Measurement:

@@ -35,6 +35,8 @@ _LOOK_EVERY_S = 0.05
 _GRACE_S = 3.0
 _PR_SET_CHILD_SUBREAPER = 36
 _LAUNCHERS = left_out(while_it_runs=True)
+#: Why tools that read a processor's counters have nothing to read.
+NO_HARDWARE = "no hardware counters here, as on most virtual machines"
 _NO_START = "Check that it is a program for this machine, and that a script starts with '#!' and its interpreter."
 
 
@@ -112,12 +114,13 @@ def resolve(command: Sequence[str]) -> str:
 class Runner:
     """Executes commands one after another, with the caller's signals and standard input.
 
-    After `time_limit_s` seconds an execution and all that it started are ended. `stdout` is the descriptor that
-    takes what the command prints there; by default it is the caller's. `on_look` is called now and then while a
-    quiet execution runs, with the seconds since its start.
+    After `time_limit_s` seconds, or when the clock shows `deadline`, an execution and all that it started are ended.
+    `stdout` is the descriptor that takes what the command prints there; by default it is the caller's. `on_look` is
+    called now and then while a quiet execution runs, with the seconds since its start.
     """
 
     time_limit_s: float | None = None
+    deadline: float = math.inf
     stdin: Input = field(default_factory=Input.of_caller)
     interrupted: bool = False
     stdout: int | None = None
@@ -163,12 +166,12 @@ class Runner:
             if on_start:
                 on_start(child.pid)
             watch = _Watch(child.pid, tail, self.on_look if quiet else None)
-            in_time = watch.wait(math.inf if limit_s is None else start + limit_s)
+            in_time = watch.wait(min(self.deadline, start + (math.inf if limit_s is None else limit_s)))
             if not in_time:
                 end_family(child.pid)
             wall_s = time.monotonic() - start
-            threads_started = watch.threads_started(begun)
             ended = watch.ended()
+            threads_started = watch.threads_started(begun)
             before = _own_io()
             _, wait_status, usage = os.wait4(child.pid, 0)
             io = _io_since(before) if ended.apart else None
@@ -190,7 +193,7 @@ class Runner:
             peak_threads=watch.peaks.get("threads"),
             threads_started=threads_started,
             page_table_bytes=watch.peaks.get("page tables"),
-            time_limit_s=None if in_time else limit_s,
+            time_limit_s=None if in_time else round(wall_s, 1) if limit_s is None else limit_s,
             started=started,
             launchers=watch.launchers,
             last_words=tail.text,
@@ -205,9 +208,9 @@ class Runner:
 
 
 def in_its_words(tool: str, execution: Execution) -> str:
-    """Return how a command ended under a tool, with the tool's own last line about it, if there is one.
+    r"""Return how a command ended under a tool, with the tool's own last line about it, if there is one.
 
-    >>> in_its_words("perf", Execution(1, 0, 0, 0, 0, 0, 0, None, last_words="a\\nperf: no memory\\n"))
+    >>> in_its_words("perf", Execution(1, 0, 0, 0, 0, 0, 0, None, last_words="a\nperf: no memory\n"))
     'exit status 1 (perf: no memory)'
     """
     own = [line.strip() for line in execution.last_words.splitlines() if re.match(rf"\S*\b{tool}[\w-]*: ", line)]
@@ -368,7 +371,7 @@ class _Watch:
                 status = Path(f"/proc/{pid}/status").read_text()
                 name = status.partition("\n")[0].removeprefix("Name:").strip()
                 self._names[pid] = name
-                self._process |= {int(task): pid for task in os.listdir(f"/proc/{pid}/task")}
+                self._process |= dict.fromkeys(_tasks(pid), pid)
                 if name in _LAUNCHERS:
                     continue
                 facts = {fact: int(text) for fact, text in re.findall(r"^(\w+):\s*(\d+)", status, re.MULTILINE)}
@@ -402,10 +405,14 @@ class _Watch:
         ended = _tasks_begun()
         if begun is None or ended is None:
             return None
-        own = {int(task) for task in os.listdir("/proc/self/task")}
-        if not set(range(begun + 1, ended + 1)) <= {*self._process, *own}:
+        if not set(range(begun + 1, ended + 1)) <= {*self._process, *_tasks("self")}:
             return None
         return sum(self._names[pid] not in _LAUNCHERS for pid in self._process.values()) or None
+
+
+def _tasks(pid: int | str) -> list[int]:
+    with os.scandir(f"/proc/{pid}/task") as tasks:
+        return [int(task.name) for task in tasks]
 
 
 def _tasks_begun() -> int | None:

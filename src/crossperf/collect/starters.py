@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
-Kind = Literal["launcher", "wrapper", "interpreter", "shell"]
+from crossperf import plain
+
 #: The kernel keeps this many letters of a program's name.
 _COMM_LETTERS = 15
 #: Endings that a script's name loses.
@@ -34,7 +34,7 @@ _RANKS_INSIDE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORL
 class Starter:
     """A program that starts another one, and how its own options are told from that program; see the table."""
 
-    kind: Kind
+    kind: str
     names: tuple[str, ...]
     values: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
@@ -63,11 +63,7 @@ class Workload:
 def starters() -> tuple[Starter, ...]:
     """Return the table."""
     table = tomllib.loads((files(__package__) / "starters.toml").read_text("utf-8"))
-    return tuple(
-        Starter(kind, **{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
-        for kind, entries in table.items()
-        for entry in entries
-    )
+    return tuple(plain.from_json(Starter, {"kind": kind, **entry}) for kind in table for entry in table[kind])
 
 
 @cache
@@ -136,7 +132,8 @@ def _program_at(starter: Starter, command: list[str]) -> tuple[int | None, list[
     An option that is not in the table may have a value: a word that is no program is passed over where a later
     one is a program.
     """
-    candidates, assignments = [], []
+    candidates: list[int] = []
+    assignments: list[str] = []
     words, at = starter.words, 1
     while at < len(command):
         word = command[at]

@@ -61,9 +61,7 @@ class StraceBackend:
         notes = (f"{' and '.join(sorted(trace.launchers))}, which only started the others, is left out",)
         events = trace.events(with_bytes=behind_launcher)
         version = version_of(self._strace or self.name)
-        return Measurement(
-            self.name, events, version, line, execution.wall_s, notes=notes if trace.launchers else ()
-        )
+        return Measurement(self.name, events, version, line, execution.wall_s, notes=notes if trace.launchers else ())
 
     def _prefix(self, log: Path, calls: Sequence[str]) -> list[str]:
         # A call that this processor does not have is no error with a question mark.
