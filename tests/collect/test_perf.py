@@ -82,7 +82,9 @@ def strace_of_one_rank(program: Path, folder: Path) -> tuple[int, int]:
     traced = ["strace", "-ff", "-o", str(log), "-e", "trace=clone,clone3,openat,open,creat", str(program)]
     subprocess.run(["mpirun", "--oversubscribe", "-n", "2", *traced], check=True, capture_output=True, timeout=60)
     texts = [path.read_text() for path in folder.glob("rank.*")]
-    opened = sum(line.startswith(("open", "creat")) and " = -1" not in line for text in texts for line in text.splitlines())
+    opened = sum(
+        line.startswith(("open", "creat")) and " = -1" not in line for text in texts for line in text.splitlines()
+    )
     return len(texts) // 2, opened // 2
 
 
@@ -173,7 +175,9 @@ def test_a_launcher_whose_ranks_are_elsewhere_gives_no_counts(tmp_path: Path, mo
     srun = tmp_path / "srun"
     srun.write_text("#!/bin/sh\nread unused < /dev/null\nexit 0\n")
     srun.chmod(0o755)
-    with pytest.raises(CollectError, match="srun starts its processes where they cannot be followed; put crossperf behind"):
+    with pytest.raises(
+        CollectError, match="srun starts its processes where they cannot be followed; put crossperf behind"
+    ):
         strace().count([str(srun), "-n", "2", "app"], Runner())
 
 

@@ -92,7 +92,7 @@ def progress_line() -> Iterator[Callable[[str | None], None]]:
     """Yield what shows a text on the last line of a terminal, and takes it away for ``None``.
 
     Where stderr is no terminal nothing is shown. A text appears after a second at the earliest, and
-    changes twice a second at most.
+    changes once a second at most.
     """
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -107,7 +107,7 @@ def progress_line() -> Iterator[Callable[[str | None], None]]:
             if shown_at is not None:
                 click.echo("\r\x1b[K", nl=False, err=True)
             shown_at, since = None, now
-        elif now - since >= 1.0 and (shown_at is None or now - shown_at >= 0.5):
+        elif now - since >= 1.0 and (shown_at is None or now - shown_at >= 1.0):
             width = shutil.get_terminal_size().columns - 1
             click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
             shown_at = now

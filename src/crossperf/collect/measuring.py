@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import math
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from crossperf import catalog
 from crossperf.collect.backends import AUTO, QUICK, Backend, chosen
-from crossperf.collect.costs import estimate_s, in_words
+from crossperf.collect.costs import crowding, estimate_s, in_words
 from crossperf.collect.process import Runner
 from crossperf.collect.profiled import Profile
 from crossperf.errors import CollectError, MissingDependencyError, SettingsError
@@ -23,8 +24,6 @@ COUNT_LIMIT_S = 600.0
 _UNSURE = 3.0
 #: From this many seconds on an estimate is worth a sentence.
 _WORTH_SAYING_S = 5.0
-#: What a shell reports for a command that Ctrl-C ended.
-_INTERRUPTED = 130
 #: Says on the way what is being done.
 Say = Callable[[str], None]
 #: Shows how far a silent execution is; ``None`` when it ended.
@@ -109,7 +108,7 @@ class _Session:
         except KeyboardInterrupt:
             known = {*self.result.not_counted, *(each.tool for each in self.result.measurements)}
             reasons = {name: "interrupted" for name in waiting if name not in known}
-            cut_off_with = self.result.cut_off_with or _INTERRUPTED
+            cut_off_with = 128 + (self._runner.interrupted_by or signal.SIGINT)
             not_counted = {**self.result.not_counted, **reasons}
             self.result = replace(self.result, not_counted=not_counted, cut_off_with=cut_off_with)
         finally:
@@ -123,9 +122,7 @@ class _Session:
             with self._showing(f"repeat {done + 1} of {self._repeats}", typical_s):
                 execution = self._runner.execute(self.result.command, quiet=done > 0)
             if self._runner.interrupted:
-                # The time of an execution that was cut off tells nothing about the command.
-                self.result = replace(self.result, cut_off_with=execution.exit_status or _INTERRUPTED)
-                raise KeyboardInterrupt
+                raise KeyboardInterrupt  # the time of an execution that was cut off tells nothing about the command
             self.result = replace(self.result, executions=(*self.result.executions, execution))
             if execution.status != OK:
                 return False
@@ -152,7 +149,7 @@ class _Session:
     def _count(self, backend: Backend, *, asked_for: bool) -> None:
         """Execute the command under a tool, unless that takes far longer than what is left of the limit."""
         native_s = sorted(done.wall_s for done in self.result.executions)[len(self.result.executions) // 2]
-        estimated_s = estimate_s(backend.name, self.result.executions)
+        estimated_s = estimate_s(backend.name, self.result.executions, crowding())
         if self._left_s <= 0 or (not asked_for and estimated_s > _UNSURE * self._left_s):
             limit = f"counting is limited to {in_words(self._limit_s)}"
             advice = "a higher limit, or a smaller input, helps"

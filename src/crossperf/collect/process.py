@@ -33,6 +33,8 @@ from crossperf.records import OK
 _LOOK_EVERY_S = 0.05
 #: How long an interrupted command has to end by itself before it is killed.
 _GRACE_S = 3.0
+#: How long a silent execution has to end after an interrupt before it is ended.
+_HURRY_S = 0.5
 _PR_SET_CHILD_SUBREAPER = 36
 _LAUNCHERS = left_out(while_it_runs=True)
 #: Why tools that read a processor's counters have nothing to read.
@@ -122,9 +124,14 @@ class Runner:
     time_limit_s: float | None = None
     deadline: float = math.inf
     stdin: Input = field(default_factory=Input.of_caller)
-    interrupted: bool = False
+    interrupted_by: int | None = None
     stdout: int | None = None
     on_look: Callable[[float], None] | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came that ends the profiling."""
+        return self.interrupted_by is not None
 
     def execute(
         self,
@@ -166,7 +173,9 @@ class Runner:
             if on_start:
                 on_start(child.pid)
             watch = _Watch(child.pid, tail, self.on_look if quiet else None)
-            in_time = watch.wait(min(self.deadline, start + (math.inf if limit_s is None else limit_s)))
+            until = min(self.deadline, start + (math.inf if limit_s is None else limit_s))
+            # A tool may keep a signal from the command below it; the command alone decides what it does with one.
+            in_time = watch.wait(until, lambda: quiet and self.interrupted)
             if not in_time:
                 end_family(child.pid)
             wall_s = time.monotonic() - start
@@ -275,7 +284,7 @@ class _Signals:
 
     def _receive(self, number: int, _: Any) -> None:
         if number in self._ALL:
-            self._runner.interrupted = True
+            self._runner.interrupted_by = number
         if self._pid is None:
             self._early.append(number)
         else:
@@ -339,8 +348,8 @@ class _Watch:
         #: The most that was seen of threads, bytes of page tables, and bytes resident in one process.
         self.peaks: dict[str, int] = {}
 
-    def wait(self, until: float) -> bool:
-        """Return whether the child ended before the clock showed `until`."""
+    def wait(self, until: float, hurry: Callable[[], bool] = lambda: False) -> bool:
+        """Return whether the child ended before the clock showed `until`, or soon after there was need to hurry."""
         pause_s, start = 0.001, time.monotonic()
         watching = [self._tail.reader] if self._tail.reader >= 0 else []
         pidfds: list[int] = []
@@ -353,6 +362,7 @@ class _Watch:
                 now = time.monotonic()
                 if now >= until:
                     return False
+                until = min(until, now + _HURRY_S) if hurry() else until
                 self._look()
                 if self._on_look:
                     self._on_look(now - start)

@@ -20,12 +20,15 @@ from crossperf import plain
 #: The kernel keeps this many letters of a program's name.
 _COMM_LETTERS = 15
 #: Endings that a script's name loses.
-_SCRIPT = re.compile(r"\.(py|pyz|sh|bash|zsh|jar|pl|rb|lua|R|r|jl|js|mjs|m|php|tcl|class)$")
+_SCRIPT = re.compile(r"\.(py|pyz|sh|bash|zsh|jar|pl|rb|lua|R|r|jl|js|mjs|m|php|tcl|class|java)$")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 #: What separates commands of a shell's text, and words in front of a command.
 _OPERATORS = set("();<>|&")
 _BEFORE = ("exec", "command", "time", "!", "{", "do", "then")
-_NO_PROGRAMS = ("cd", "export", "set", "ulimit", "source", ".", "for", "while", "until", "if", "case", "trap", "umask")
+_NO_PROGRAMS = (
+    "cd", "export", "set", "ulimit", "source", ".", ":", "[", "for", "while", "until", "if", "case", "done", "fi", "trap",
+    "umask",
+)  # fmt: skip
 #: What a rank finds in its environment: how many there are.
 _RANKS_INSIDE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE")
 

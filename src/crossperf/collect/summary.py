@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from crossperf import catalog
 from crossperf.collect.backends import BackendChoice
 from crossperf.collect.profiled import COLLECTED, GPU_TOOLS, Profile
-from crossperf.errors import several
 from crossperf.records import OK
 
 #: Repeats are steady up to this standard deviation over their mean, as pyperf has it.
@@ -121,10 +120,10 @@ def _missing(result: Profile) -> list[str]:
     }  # fmt: skip
     if optional:
         why = "; ".join(f"{' and '.join(by)}: {reason}" for reason, by in more.items())
-        texts.append(f"missing beyond Table I: {several(len(optional), 'counter')}" + (f" ({why})" if why else ""))
+        texts.append(f"missing optional counters: {len(optional)}" + (f" ({why})" if why else ""))
     if on_gpu:
         why = next(iter(_reasons(result, {name: tools[name] for name in on_gpu})), "not counted")
-        texts.append(f"missing of GPUs: {several(len(on_gpu), 'counter')} ({why})")
+        texts.append(f"missing GPU counters: {len(on_gpu)} ({why})")
     return texts
 
 

@@ -118,7 +118,9 @@ def _failed(execution: Execution, folder: Path) -> CollectError:
         advice = "Compile it for an older processor, such as -march=x86-64-v3, or install a newer valgrind"
         problem = f"valgrind does not know an instruction of this program (bytes {unhandled[1].strip()})"
         return CollectError(f"{problem}. {advice}")
-    return CollectError(f"the command failed under valgrind: {execution.status}")
+    own = re.findall(r"^(?:==\d+== )?((?:valgrind: |Process terminating ).+)$", logs, re.MULTILINE)
+    words = f" ({own[-1][:200]})" if own else ""
+    return CollectError(f"the command failed under valgrind: {execution.status}{words}")
 
 
 def parse_caches(text: str) -> dict[str, CacheShape]:
