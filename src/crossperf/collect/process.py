@@ -49,7 +49,8 @@ class Execution:
     What only started the program (`launchers`, such as mpirun) is left out, and what cannot be told apart from it is
     ``None``: page faults, and `io`, the fields of ``/proc/PID/io``. Children that were waited for are included.
     `peak_threads` is the most that were seen at a time, by looking now and then; `threads_started` are all, known
-    where the kernel started nothing else meanwhile. `last_words` is the end of what a quiet execution wrote to stderr.
+    where the kernel started nothing else meanwhile. `last_words` is the end of what it wrote to stderr, where that was
+    asked for.
     """
 
     returncode: int
@@ -139,6 +140,7 @@ class Runner:
         *,
         env: Mapping[str, str] | None = None,
         quiet: bool = False,
+        last_words: bool = False,
         on_start: Callable[[int], None] | None = None,
     ) -> Execution:
         """Run a command to its end and return what was counted.
@@ -149,6 +151,8 @@ class Runner:
             Variables to add to the caller's.
         quiet
             Send what the command prints nowhere; otherwise it goes where the caller's output goes.
+        last_words
+            Keep the end of what a quiet execution writes to stderr.
         on_start
             Called with the child's process id as soon as it runs.
         """
@@ -156,8 +160,13 @@ class Runner:
         with contextlib.suppress(OSError, AttributeError):  # what the child leaves behind becomes ours, to be ended
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         variables = {**os.environ, **env} if env else None
-        with self.stdin.open() as (stdin, child_has_stdin), _Signals(self) as signals, _Tail(quiet) as tail:
-            streams = (subprocess.DEVNULL, tail.writer) if quiet else (self.stdout, None)
+        with (
+            self.stdin.open() as (stdin, child_has_stdin),
+            _Signals(self) as signals,
+            _Tail(quiet and last_words) as tail,
+        ):
+            unheard = tail.writer if last_words else subprocess.DEVNULL
+            streams = (subprocess.DEVNULL, unheard) if quiet else (self.stdout, None)
             begun = _tasks_begun()
             started, start = time.time(), time.monotonic()
             try:
@@ -210,7 +219,7 @@ class Runner:
 
     def count(self, line: Sequence[str], tool: str, env: Mapping[str, str] | None = None) -> Execution:
         """Run a command under a tool that counts, quietly; one that fails there raises `CollectError`."""
-        execution = self.execute(line, env=env, quiet=True)
+        execution = self.execute(line, env=env, quiet=True, last_words=True)
         if execution.status != OK:
             raise CollectError(f"the command failed under {tool}: {in_its_words(tool, execution)}")
         return execution
