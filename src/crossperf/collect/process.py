@@ -46,7 +46,7 @@ _NO_START = "Check that it is a program for this machine, and that a script star
 class Execution:
     """One execution of a command: how it ended, how long it took, what the kernel counted.
 
-    What only started the program (`launchers`, such as mpirun) is left out, and what cannot be told apart from it is
+    What only started the program (`launchers`, such as mpirun) is left out, and what cannot be separated from it is
     ``None``: page faults, and `io`, the fields of ``/proc/PID/io``. Children that were waited for are included.
     `peak_threads` is the most that were seen at a time, by looking now and then; `threads_started` are all, known
     where the kernel started nothing else meanwhile. `last_words` is the end of what it wrote to stderr, where that was

@@ -36,7 +36,7 @@ _RANKS_INSIDE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORL
 
 @dataclass(frozen=True)
 class Starter:
-    """A program that starts another one, and how its own options are told from that program; see the table."""
+    """A program that starts another one, and how its own options differ from that program; see the table."""
 
     kind: str
     names: tuple[str, ...]
