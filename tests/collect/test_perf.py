@@ -99,6 +99,17 @@ def test_opened_files_are_counted_exactly_and_those_that_failed_are_not(
     assert opened[1] - opened[0] == 7
 
 
+def test_behind_a_launcher_strace_counts_the_bytes_of_the_program_alone(
+    programs: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "in").write_bytes(b"x" * (1 << 20))
+    command = ["timeout", "20", str(programs["files"]), str(tmp_path / "in"), str(tmp_path / "out")]
+    none, three = (counted([strace().count([*command, n], Runner())]).values for n in ("0", "3"))
+    for counter in ("io_bytes_read", "io_bytes_written"):
+        assert three[counter] - none[counter] == 3 << 20
+    assert none["io_bytes_written"] == 0
+
+
 def strace() -> StraceBackend:
     need("strace")
     backend = StraceBackend()
