@@ -31,6 +31,8 @@ _COUNT = re.compile(
 )
 #: Fewer samples than this say little: the first ones and the last of an event weigh too much.
 _FEWEST = 100
+#: Letters that the kernel keeps of a process's name.
+_COMM = 15
 _FIELDS = "comm,pid,tid,time,event,period"
 _COUNTS_INSIDE = "contains stat data"
 
@@ -101,11 +103,16 @@ def _fact(head: str, name: str) -> str | None:
 
 
 def _facts(head: str, comm: str | None) -> dict[str, Any]:
-    names = {"host": "hostname", "started": "captured on", "cpu_model": "cpudesc", "perf_command": "cmdline"}
+    # Not "captured on": that is when the file was last written, which a copy changes.
+    names = {"host": "hostname", "cpu_model": "cpudesc", "perf_command": "cmdline"}
     facts: dict[str, Any] = {ours: _fact(head, theirs) for ours, theirs in names.items()}
-    command = (facts["perf_command"] or "").partition(" -- ")[2].split()
-    program = Path(command[0]).name if command else comm
-    return facts | {"app": program, "input": " ".join(command[1:]) or None}
+    words = (facts["perf_command"] or "").split()
+    # The command follows on perf's options, of which the kernel's name for the process tells it apart.
+    at = next((at for at, word in enumerate(words) if at > 1 and Path(word).name[:_COMM] == comm), None)
+    if at is None and "--" in words[:-1]:
+        at = words.index("--") + 1
+    program = comm if at is None else Path(words[at]).name
+    return facts | {"app": program, "input": " ".join(words[at + 1 :]) or None if at is not None else None}
 
 
 @dataclass

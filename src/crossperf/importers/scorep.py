@@ -106,7 +106,7 @@ def _size(octal: bytes) -> int:
 
 
 @dataclass
-class _Metric:
+class _CubeMetric:
     """A metric of the file: its number, unit and type of values."""
 
     number: str
@@ -121,7 +121,7 @@ class _Description:
     """What ``anchor.xml`` tells: metrics, the sizes of the trees of calls, processes and threads."""
 
     attributes: dict[str, str] = field(default_factory=dict)
-    metrics: list[_Metric] = field(default_factory=list)
+    metrics: list[_CubeMetric] = field(default_factory=list)
     tree_sizes: list[int] = field(default_factory=list)
     #: Everything that has values of its own: threads of a processor, and streams of a GPU.
     locations: int = 0
@@ -167,7 +167,7 @@ class _AnchorParser:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._text.clear()
         if tag == "metric":
-            self.about.metrics.append(_Metric(attributes["id"], attributes.get("type") == "INCLUSIVE"))
+            self.about.metrics.append(_CubeMetric(attributes["id"], attributes.get("type") == "INCLUSIVE"))
         elif tag == "cnode":
             if all(outer != "cnode" for outer, _ in self._open):
                 self.about.tree_sizes.append(0)
@@ -226,12 +226,12 @@ class _Cube:
                 yield part
             yield chunk
 
-    def has(self, metric: _Metric) -> bool:
+    def has(self, metric: _CubeMetric) -> bool:
         """Tell whether the archive holds values of a metric that add up; other metrics follow from these."""
         files = (f"{metric.number}.index", f"{metric.number}.data")
         return metric.type in _TYPES and all(name in self._members for name in files)
 
-    def totals(self, metric: _Metric) -> list[float]:
+    def totals(self, metric: _CubeMetric) -> list[float]:
         """Return the total of a metric for each thread."""
         order, nodes = self._index(metric)
         wanted = set(self.about.roots) if metric.inclusive else None
@@ -244,7 +244,7 @@ class _Cube:
                 totals = [total + value for total, value in zip(totals, values, strict=True)]
         return totals
 
-    def _index(self, metric: _Metric) -> tuple[str, array[int]]:
+    def _index(self, metric: _CubeMetric) -> tuple[str, array[int]]:
         """Return the order of bytes and the numbers of the nodes that have values."""
         start, size = self._members[f"{metric.number}.index"]
         self._file.seek(start)
@@ -260,7 +260,7 @@ class _Cube:
             raise ValueError(f"{metric.number}.index names {len(nodes):,} nodes instead of {count:,}")
         return order, nodes
 
-    def _data(self, metric: _Metric, order: str, count: int) -> Iterator[Callable[[], bytes]]:
+    def _data(self, metric: _CubeMetric, order: str, count: int) -> Iterator[Callable[[], bytes]]:
         """Yield a function for each row of values that reads it."""
         start, size = self._members[f"{metric.number}.data"]
         length = array(_TYPES[metric.type]).itemsize * self.about.locations
@@ -278,7 +278,7 @@ class _Cube:
         else:
             raise ValueError(f"{metric.number}.data does not start with {_DATA.decode()}")
 
-    def _compressed(self, metric: _Metric, order: str, count: int, length: int) -> Iterator[Callable[[], bytes]]:
+    def _compressed(self, metric: _CubeMetric, order: str, count: int, length: int) -> Iterator[Callable[[], bytes]]:
         """Yield the rows of a compressed file: a table of places and sizes, then each row by itself."""
         start, size = self._members[f"{metric.number}.data"]
         sign = "<" if order == "little" else ">"

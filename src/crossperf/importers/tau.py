@@ -85,7 +85,7 @@ def _read_thread(file: Path) -> _TauThread:
     spent = sum(_exclusive(file, number, line) for number, line in enumerate(lines[2:end], start=3))
     match = _FILE.fullmatch(file.name)
     place = tuple(map(int, match.groups())) if match else (0, 0, 0)
-    return _TauThread(place, heading[2] or "TIME", spent, _sums(lines[end:]), _metadata(file, lines[1]))
+    return _TauThread(place, heading[2] or "TIME", spent, _sums(lines[end:]), _metadata(lines[1]))
 
 
 def _exclusive(file: Path, number: int, line: str) -> float:
@@ -110,8 +110,11 @@ def _sums(lines: Iterable[str]) -> dict[str, float]:
     return sums
 
 
-def _metadata(file: Path, line: str) -> dict[str, str]:
-    """Return the attributes in the second line, which is XML after a heading; damage there costs them alone."""
+def _metadata(line: str) -> dict[str, str]:
+    """Return the attributes in the second line, which is XML after a heading; damage there costs them alone.
+
+    It is read from its root element on, so that it can declare no entities.
+    """
     _, begins, xml = line.partition("<metadata>")
     attributes: dict[str, str] = {}
     texts: dict[str, str] = defaultdict(str)
@@ -130,12 +133,8 @@ def _metadata(file: Path, line: str) -> dict[str, str]:
     def text(data: str) -> None:
         texts[tags[-1]] += data
 
-    def refuse(name: str, *_: Any) -> None:
-        raise unusable(file, f"line 2: found an entity {name!r} of its own, expected the metadata of TAU. {_AGAIN}")
-
     parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
-    parser.EntityDeclHandler = refuse
     try:
         parser.Parse(begins + xml if begins else "<metadata/>", True)
     except expat.ExpatError:

@@ -55,7 +55,10 @@ def _header_at(lines: Sequence[str]) -> tuple[int, str] | None:
     """Return the line of column names, and what separates these; vtune may have talked before it."""
     for number, line in enumerate(lines[:50]):
         for separator in _SEPARATORS:
-            cells = next(csv.reader([line[: 1 << 16]], delimiter=separator), [])
+            try:
+                cells = next(csv.reader([line[: 1 << 16]], delimiter=separator), [])
+            except csv.Error:
+                continue
             if len(cells) > 1 and (_is_summary(cells) or _is_header(cells)):
                 return number, separator
     return None
