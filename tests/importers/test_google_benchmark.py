@@ -70,7 +70,7 @@ def test_older_releases_tell_statistics_by_their_name_alone(tmp_path: Path) -> N
 def test_a_benchmark_that_failed_is_a_failed_run(tmp_path: Path) -> None:
     entries = [entry("solve/8", 0.0, error_occurred=True, error_message="did not converge"), entry("solve/9", 1.0)]
     failed, sound = (to_run([m], platform="p") for m in google_benchmark.read(written(tmp_path, entries)))
-    assert (failed.status, failed.runtime_s) == ("failed: did not converge", None)
+    assert (failed.status, failed.runtime_s) == ("did not converge", None)
     assert sound.status == "ok"
 
 
@@ -111,6 +111,6 @@ def test_what_the_real_library_writes_is_read(tmp_path: Path) -> None:
     naps = [run for run in runs if run.app == "nap"]
     assert sorted((run.input, run.repeat) for run in naps) == [(n, at) for n in ("2", "8") for at in range(3)]
     for run in naps:
-        assert run.runtime_s == pytest.approx(int(run.input) * 1e-3, rel=0.5)
+        assert int(run.input) * 1e-3 <= run.runtime_s <= 1.0, "a nap takes no less, and on a busy machine more"
         assert run.metadata["benchmark_counters"] == {"naps": 7}
-    assert [run.status for run in runs if run.app == "broken"] == ["failed: no such matrix"]
+    assert [run.status for run in runs if run.app == "broken"] == ["no such matrix"]

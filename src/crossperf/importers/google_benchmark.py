@@ -90,11 +90,12 @@ def _measurement(
     about: dict[str, Any] = {"app": app, "input": arguments, "repeat": entry.get("repetition_index", seen[name])}
     seen[name] += 1
     extra = {key: value for key, value in entry.items() if key not in _OWN and as_number(value) is not None}
-    about |= {"benchmark": name, "iterations": entry.get("iterations"), "label": entry.get("label")}
+    # A region keeps its name where the user names the whole suite.
+    about |= {"region": app, "benchmark": name, "iterations": entry.get("iterations"), "label": entry.get("label")}
     about |= {"benchmark_counters": extra or None, "threads": entry.get("threads")}
     version = facts.get("library_version")
     if entry.get("error_occurred"):
-        about["status"] = f"failed: {entry.get('error_message') or 'no reason given'}"
+        about["status"] = str(entry.get("error_message") or "failed without a reason")
         return Measurement("google-benchmark", {}, version, facts={**facts, **about})
     seconds, scale = as_number(entry.get("real_time")), SECONDS.get(str(entry.get("time_unit", "ns")))
     if seconds is None or scale is None or not 0 <= seconds < float("inf"):

@@ -134,7 +134,8 @@ def _measurement(
     if runtime_s is None:
         notes.append("no runtime: the file has no row 'Runtime (RDTSC) [s]'")
     threads = max(group.threads for group in groups)
-    about = {"app": region, "region": region, "threads": threads, "likwid_groups": [group.name for group in groups]}
+    about: dict[str, Any] = {"threads": threads, "likwid_groups": [group.name for group in groups]}
+    about |= {"app": region, "region": region} if region else {}
     return Measurement("likwid", events, runtime_s=runtime_s, notes=tuple(notes), facts={**facts, **about})
 
 
