@@ -143,6 +143,7 @@ def bomb() -> bytes:
         ("3.index", b"CUBEX.INDEX" + struct.pack("<ihbi", 1, 0, 1, 2**31 - 1), "instead of 2,147,483,647"),
         ("3.data", b"CUBEX.DATA" + bytes(7), "has 17 bytes instead of 82"),
         ("3.data", b"ZCUBEX.DATA" + struct.pack("<q", 2**62), "rows instead of 3"),
+        ("1.data", metric(dict.fromkeys(TIME, (float("nan"), 1.0, 1.0)), "d")[1], "holds what is no number"),
         ("3.data", b"nothing of the kind", "does not start with CUBEX.DATA"),
     ],
 )

@@ -27,6 +27,8 @@ _OWN = ("TARGET_INFO_SESSION_START_TIME", "EXPORT_META_DATA", "META_DATA_EXPORT"
 _DIRECTIONS = {1: "memcpy_htod", 2: "memcpy_dtoh", 8: "memcpy_dtod", 11: "managed_htod", 12: "managed_dtoh"}
 _ALWAYS = ("memcpy_htod", "memcpy_dtoh")
 _KERNELS_KEPT = 20
+#: What a damaged file makes of SQLite, and of Python where a value is of another type.
+_DAMAGE = (sqlite3.Error, OverflowError, TypeError, ValueError)
 #: Steps of SQLite's machine between looks at the count, and the most of them: hours of work stored in a small file.
 _STEPS, _MOST_STEPS = 100_000, 200_000
 
@@ -38,7 +40,7 @@ def reads(path: Path) -> bool:
     try:
         with _opened(path) as export:
             return any(name in export.columns for name in _OWN)
-    except sqlite3.Error:
+    except _DAMAGE:
         return False
 
 
@@ -47,7 +49,7 @@ def read(path: Path) -> list[Measurement]:
     try:
         with _opened(path) as export:
             return [_measurement(path, export)]
-    except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
+    except _DAMAGE as error:
         problem = f"found an SQLite file that breaks off, is damaged or is no export of nsys ({error})"
         advice = "Make it anew with: nsys export --type sqlite REPORT.nsys-rep"
         raise unusable(path, f"{problem}, expected tables of nsys. {advice}") from error
@@ -158,6 +160,8 @@ def _events(
     for direction in dict.fromkeys((*_ALWAYS, *copies)):
         count, size, ns = copies.get(direction, (0.0, 0.0, 0.0))
         events |= {f"{direction}_count": float(count), f"{direction}_bytes": size, f"{direction}_ns": ns}
+    if not all(math.isfinite(value) for value in events.values() if value is not None):
+        raise ValueError("a sum is infinite")
     return events
 
 

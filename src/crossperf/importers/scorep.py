@@ -8,6 +8,7 @@ that its total is the sum over all nodes.
 
 from __future__ import annotations
 
+import math
 import struct
 import sys
 import zlib
@@ -46,12 +47,12 @@ _AGAIN = "Copy the file again, or measure again."
 
 def reads(path: Path) -> bool:
     """Tell whether a file is an archive in the format CUBE 4, or a folder in which Score-P left one."""
-    if path.is_dir():
-        return _in_folder(path) is not None
-    # The magic of tar stands after the first name.
-    if start_of(path, _BLOCK)[257:262] != b"ustar":
-        return False
     try:
+        if path.is_dir():
+            return _in_folder(path) is not None
+        # The magic of tar stands after the first name.
+        if start_of(path, _BLOCK)[257:262] != b"ustar":
+            return False
         with path.open("rb") as file:
             return ANCHOR in _members(file)
     except (OSError, ValueError):
@@ -242,6 +243,8 @@ class _Cube:
                 if order != sys.byteorder:
                     values.byteswap()
                 totals = [total + value for total, value in zip(totals, values, strict=True)]
+        if not all(map(math.isfinite, totals)):
+            raise ValueError(f"{metric.number}.data holds what is no number")
         return totals
 
     def _index(self, metric: _CubeMetric) -> tuple[str, array[int]]:

@@ -118,7 +118,9 @@ def _of_summary(rows: Sequence[Sequence[str]]) -> Measurement:
     runtime_s = _number(texts.get("elapsed time", ""))
     notes = ["counts are estimates from samples"] if events else []
     notes += [] if runtime_s else ["no runtime: the summary has no row 'Elapsed Time'"]
-    return Measurement("vtune", events, runtime_s=runtime_s or None, notes=tuple(notes), facts=_facts(texts))
+    threads = _number(texts.get("total thread count", ""))
+    facts, counters = _facts(texts), {"threads": threads}
+    return Measurement("vtune", events, None, (), runtime_s or None, tuple(notes), facts, counters)
 
 
 def _facts(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -126,9 +128,7 @@ def _facts(texts: Mapping[str, str]) -> dict[str, Any]:
     facts: dict[str, Any] = {ours: texts[theirs] for theirs, ours in names.items() if texts.get(theirs)}
     program, _, arguments = facts.pop("command", "").strip().partition(" ")
     name = PureWindowsPath(program.strip('"')).name if "\\" in program else PurePosixPath(program.strip('"')).name
-    facts |= {"app": name or None, "input": arguments.strip() or None}
-    threads = _number(texts.get("total thread count", ""))
-    return facts | {"threads": int(threads) if threads else None}
+    return facts | {"app": name or None, "input": arguments.strip() or None}
 
 
 def _number(text: str) -> float | None:
