@@ -63,6 +63,8 @@ Runtime (RDTSC) [s],0.2501,
 PRINTED = """\
 --------------------------------------------------------------------------------
 CPU name:\tIntel(R) Made-Up(R) CPU @ 2.00GHz
+CPU type:\tIntel Something processor
+CPU clock:\t2.00 GHz
 --------------------------------------------------------------------------------
 Group 1: BRANCH
 +------------------------------+---------+------------+------------+
@@ -137,6 +139,13 @@ def test_printed_tables_are_read_as_csv_is(tmp_path: Path) -> None:
     assert counters["control_ratio"] == pytest.approx(0.1)
     assert counters["branch_miss_ratio"] == pytest.approx(6 / 300)
     assert measurement.runtime_s == 0.5
+
+
+def test_a_program_that_prints_much_does_not_hide_the_tables(tmp_path: Path) -> None:
+    before, after = PRINTED.split("Group 1", 1)
+    path = written(tmp_path, before + "x" * 79 + "\n" + "much to say\n" * 10_000 + "Group 1" + after)
+    assert likwid.reads(path)
+    assert likwid.read(path)[0].events["instructions"] == 3000
 
 
 def test_two_executions_in_one_log_are_two_runs(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ _GROUP = re.compile(
 )
 _RUNTIMES = ("RDTSC Runtime [s]", "Runtime (RDTSC) [s]")
 _SHARED = "Perf_event uses multiplexing"
+_HEAD = re.compile(r"-+\nCPU name:\t.*\nCPU type:\t.*\nCPU clock:\t.*\n-+\n")
 _CPU = re.compile(r"CPU (name|type):[,\s]+(.*?),*")
 
 
@@ -48,7 +49,9 @@ class _GroupCounts:
 
 def reads(path: Path) -> bool:
     """Tell whether a file holds tables of likwid-perfctr."""
-    return any(cells[:2] == ["Event", "Counter"] for cells in _rows(start_of(path).decode("utf-8", "replace")))
+    head = start_of(path).decode("utf-8", "replace")
+    # A program that prints much pushes the tables far from the start, where likwid-perfctr tells of the processor.
+    return _HEAD.match(head) is not None or any(cells[:2] == ["Event", "Counter"] for cells in _rows(head))
 
 
 def read(path: Path) -> list[Measurement]:
@@ -58,7 +61,7 @@ def read(path: Path) -> list[Measurement]:
     if not regions:
         advice = "Make it with: likwid-perfctr -O -o FILE.csv -C CORES -g GROUP COMMAND"
         raise unusable(path, f"found no table of events, expected the output of likwid-perfctr. {advice}")
-    about = {match[1]: match[2] for line in text.splitlines() if (match := _CPU.fullmatch(line))}
+    about = {match[1]: match[2] for line in text.splitlines() if (match := _CPU.fullmatch(line.rstrip()))}
     facts = {"cpu_model": about.get("name"), "cpu_type": about.get("type")}
     notes = ["perf_event scaled counts of events that shared a register"] if _SHARED in text else []
     return [_measurement(region, groups, facts, notes) for region, groups in regions]
