@@ -153,7 +153,7 @@ def _events(
     events: dict[str, float | None] = {
         "kernel_launches": float(sum(kernel["launches"] for kernel in kernels)),
         "thread_blocks": math.fsum(kernel["blocks"] for kernel in kernels),
-        "threads_of_blocks": math.fsum(threads for threads, _ in sums),
+        "kernel_threads": math.fsum(threads for threads, _ in sums),
         "kernel_ns": math.fsum(duration_ns for _, duration_ns in sums),
         "streams": _streams(export),
     }
