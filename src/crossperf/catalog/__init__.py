@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Literal
 
@@ -39,10 +39,11 @@ RATES = {name: name.removesuffix("ratio") + "rate" for name in ("cache_miss_rati
 
 def _written() -> Iterator[Formula]:
     for entry in _formulas["formula"]:
-        formula = Formula(**{key: text.format_map(_formulas["phrases"]) for key, text in entry.items()})
+        texts = {key: text.format_map(_formulas["phrases"]) for key, text in entry.items()}
+        formula = Formula(**texts, at_most=COUNTERS[entry["counter"]].at_most)
         yield formula
-        if formula.counter in RATES:
-            yield formula.to_accesses(RATES[formula.counter])
+        if rate := RATES.get(formula.counter):
+            yield replace(formula.to_accesses(rate), at_most=COUNTERS[rate].at_most)
 
 
 #: Where two tools know a counter, the one that stands first is believed: a GPU's before its host's, hardware

@@ -26,6 +26,9 @@ class UndefinedError(Exception):
 class Formula:
     """One way to get a counter from the events of one tool on one kind of processor.
 
+    `given` is an event that only the processors have for which the formula holds: without it there is no value.
+    A value above `at_most` is none, since no share of a whole is greater than the whole.
+
     >>> misses = Formula("branch_miss_ratio", "perf", "any CPU", "branch-misses / branches")
     >>> misses.value({"branch-misses": 5.0, "branches": 100.0})
     0.05
@@ -36,6 +39,8 @@ class Formula:
     on: str
     text: str
     caveat: str = ""
+    given: str = ""
+    at_most: float | None = None
 
     @cached_property
     def _tokens(self) -> list[str]:
@@ -71,6 +76,7 @@ class Formula:
     def value(self, events: Events) -> float:
         """Return the counter, or raise `UndefinedError` with the reason."""
         needed = [name for name in self.events if name in events or name not in self.optional]
+        needed += [self.given] if self.given else []
         lacking = [name for name in needed if events.get(name) is None]
         if lacking or not any(name in events for name in self.events):
             names = lacking or self.events
@@ -83,6 +89,8 @@ class Formula:
             raise UndefinedError(f"{self.text} is not finite")
         if value < 0:
             raise UndefinedError(f"{self.text} is negative")
+        if self.at_most is not None and value > self.at_most:
+            raise UndefinedError(f"{self.text} is {value:.4g}, which no share of a whole can be")
         return value
 
 
