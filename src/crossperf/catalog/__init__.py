@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
@@ -42,8 +42,8 @@ def _written() -> Iterator[Formula]:
         texts = {key: text.format_map(_formulas["phrases"]) for key, text in entry.items()}
         formula = Formula(**texts, at_most=COUNTERS[entry["counter"]].at_most)
         yield formula
-        if rate := RATES.get(formula.counter):
-            yield replace(formula.to_accesses(rate), at_most=COUNTERS[rate].at_most)
+        if formula.counter in RATES:
+            yield formula.to_accesses(RATES[formula.counter])
 
 
 #: Where two tools know a counter, the one that stands first is believed: a GPU's before its host's, hardware

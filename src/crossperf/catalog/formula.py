@@ -71,7 +71,7 @@ class Formula:
         if hits.endswith(ending := f" - {bare.replace(' + ', ' - ')} )"):
             accesses = hits.removesuffix(ending).removeprefix("( ")
             accesses = f"( {accesses} )" if " " in accesses else accesses
-        return replace(self, counter=counter, text=f"{misses} // {accesses}")
+        return replace(self, counter=counter, text=f"{misses} // {accesses}", at_most=1.0)
 
     def value(self, events: Events) -> float:
         """Return the counter, or raise `UndefinedError` with the reason."""
@@ -181,5 +181,5 @@ def first_events(tool: str, formulas: Iterable[Formula]) -> list[str]:
     first: dict[str, tuple[str, ...]] = {}
     for formula in formulas:
         if formula.tool == tool:
-            first.setdefault(formula.counter, formula.events)
+            first.setdefault(formula.counter, (*formula.events, *filter(None, [formula.given])))
     return [event for events in first.values() for event in events]
