@@ -9,14 +9,13 @@ one counter (``SQ_ACCUM_PREV_HIRES``) that means another thing in each.
 from __future__ import annotations
 
 import contextlib
-import shlex
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from crossperf.errors import ProfileFileError
 from crossperf.importers import tabular
-from crossperf.importers.files import unusable
+from crossperf.importers.files import named_after, unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.rocprof.launches import NO_KERNEL, RocprofLaunch, kernel_time, launches_of, total
 
@@ -67,11 +66,4 @@ def _timed(folder: Path, counted: list[RocprofLaunch]) -> list[RocprofLaunch]:
 def _facts(folder: Path) -> dict[str, Any]:
     row = next((row for _, row in tabular.rows(folder / _SYSTEM) if isinstance(row, dict)), {})
     facts = {name: next((row[way] for way in ways if row.get(way)), None) for name, ways in _FACTS.items()}
-    command = str(row.get("command") or "")
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = command.split()
-    if words:
-        facts |= {"app": PurePosixPath(words[0]).name, "input": " ".join(words[1:]) or None}
-    return facts
+    return facts | named_after(str(row.get("command") or ""))
