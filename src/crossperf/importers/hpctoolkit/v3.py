@@ -20,8 +20,8 @@ from crossperf.importers.hpctoolkit.totals import Thread, summed, to_measurement
 from crossperf.importers.measurement import Measurement
 
 EXPERIMENT = "experiment.xml"
-#: HPCToolkit 3 wrote 2.0, then 2.2.
-_VERSIONS = ("2.0", "2.2")
+#: HPCToolkit 3 wrote 2.0, then 2.1 and 2.2.
+_VERSIONS = ("2.0", "2.1", "2.2")
 _MAGIC = b"HPCPROF-metricdb__"
 _DB_VERSION = b"00.10"
 _STATISTIC = re.compile(r"(.+):(Sum|Mean|StdDev|CfVar|Min|Max)")
