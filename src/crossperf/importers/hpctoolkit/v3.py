@@ -24,7 +24,7 @@ EXPERIMENT = "experiment.xml"
 _VERSIONS = ("2.0", "2.1", "2.2")
 _MAGIC = b"HPCPROF-metricdb__"
 _DB_VERSION = b"00.10"
-_STATISTIC = re.compile(r"(.+):(Sum|Mean|StdDev|CfVar|Min|Max)")
+_STATISTIC = re.compile(r"(.+):((?:Sum|Mean|StdDev|CfVar|Min|Max)(?::accum2|:num-src)?)")
 _FILE_NAME = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.metric-db$")
 #: Six digits are left of a total in the XML.
 _ROUNDING = 1e-5
