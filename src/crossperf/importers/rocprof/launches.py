@@ -120,10 +120,11 @@ def _kernels(launches: Sequence[RocprofLaunch]) -> list[dict[str, Any]]:
 
 
 def is_header(header: Sequence[str]) -> bool:
-    """Return whether a table with these columns holds counters of kernel launches."""
+    """Return whether a table with these columns holds counters of kernel launches, or their sizes and times."""
     places = _places(header)
-    long = "counter" in places and "value" in places
-    return "kernel" in places and (long or ("grid" in places and any(map(adds_up, header))))
+    long = {"counter", "value"} <= places.keys()
+    timed = {"group", "start", "end"} <= places.keys()
+    return "kernel" in places and (long or ("grid" in places and (timed or any(map(adds_up, header)))))
 
 
 def _places(header: Sequence[str]) -> dict[str, int]:
