@@ -12,6 +12,8 @@ from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.perf.events import PerfEvent, to_measurement, totals
 
+#: No line of perf is longer; one that is comes from something else.
+_LONGEST = 1 << 12
 _NOT_COUNTED = ("<not counted>", "<not supported>")
 _NO_VALUE = object()
 
@@ -71,7 +73,7 @@ def _csv_line(line: str) -> PerfEvent | None:
     What stands before the value (an interval's time, a processor) depends on perf's options, so the value is
     found as the field which is followed by a unit and a name.
     """
-    for separator in (",", ";", "\t", ":", "|"):
+    for separator in (",", ";", "\t", ":", "|") if len(line) <= _LONGEST else ():
         fields = line.split(separator)
         for at in range(min(4, len(fields) - 3)):
             value = _value(fields[at])
