@@ -68,7 +68,7 @@ def kernel_time(launches: Sequence[NcuLaunch]) -> tuple[float | None, str]:
     if not nanoseconds:
         return None, f"no runtime: some kernels have no {TIME}; give one yourself"
     number = several(len(launches), "kernel")
-    under = "under ncu, which runs one at a time and sets clocks and caches unless told not to"
+    under = "under ncu, which runs one at a time, at fixed clocks and with empty caches unless set otherwise"
     return nanoseconds * 1e-9, f"runtime is the time of {number}, added up, {under}: the host's work is not in it"
 
 

@@ -138,7 +138,7 @@ def adds_up(name: str) -> bool:
 
 
 def launches_of(path: Path, counters: bool = True) -> list[RocprofLaunch]:
-    """Return the launches of a table, which must have counters unless told otherwise."""
+    """Return the launches of a table; without `counters` their names are enough."""
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
