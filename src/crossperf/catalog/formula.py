@@ -183,3 +183,18 @@ def first_events(tool: str, formulas: Iterable[Formula]) -> list[str]:
         if formula.tool == tool:
             first.setdefault(formula.counter, (*formula.events, *filter(None, [formula.given])))
     return [event for events in first.values() for event in events]
+
+
+def sufficient_events(offered: Iterable[str], formulas: Iterable[Formula]) -> set[str]:
+    """Return the events of each counter's first formula that the offered events suffice for: no other has to be asked.
+
+    >>> new, old = (Formula("l2_miss_ratio", "perf", "AMD Zen", text) for text in ("miss // hits", "miss // ( a + b )"))
+    >>> sorted(sufficient_events(["a", "b", "hits", "miss"], [new, old]))
+    ['hits', 'miss']
+    """
+    at_hand = set(offered)
+    first: dict[str, tuple[str, ...]] = {}
+    for formula in formulas:
+        if at_hand.issuperset(set(formula.events) - formula.optional):
+            first.setdefault(formula.counter, formula.events)
+    return {event for events in first.values() for event in events if event in at_hand}
