@@ -19,7 +19,7 @@ RESULTS = {"machine": "ruby", "app": "amg", "args": "-n 3", "ranks": "1", "durat
 
 
 def test_every_format_of_the_command_line_has_an_importer() -> None:
-    assert FORMATS == ("hpctoolkit", "caliper", "papi", "perf", "ncu", "rocprof", "cross-modeling", "table")
+    assert FORMATS == ("hpctoolkit", "caliper", "papi", "perf", "ncu", "nvprof", "rocprof", "cross-modeling", "table")
     assert all(name == importer.name for name, importer in importers().items())
 
 

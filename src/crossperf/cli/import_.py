@@ -35,7 +35,7 @@ _SHOWN = 20
 def import_(format_: str, paths: tuple[Path, ...], output: Path, json_file: Path | None, **settings: Any) -> None:
     """Add the runs that profilers' files hold to a runs table.
 
-    FORMAT is auto, hpctoolkit, caliper, papi, perf, ncu, rocprof, cross-modeling or table.
+    FORMAT is auto, hpctoolkit, caliper, papi, perf, ncu, nvprof, rocprof, cross-modeling or table.
     """
     from crossperf.importers.detect import import_runs
 

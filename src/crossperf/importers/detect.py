@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from crossperf.errors import ProfileFileError, SettingsError, did_you_mean, some_of
-from crossperf.importers import caliper, cross_modeling, hpctoolkit, ncu, papi, perf, rocprof
+from crossperf.importers import caliper, cross_modeling, hpctoolkit, ncu, nvprof, papi, perf, rocprof
 from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
 from crossperf.importers.files import unusable
@@ -40,7 +40,7 @@ def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> di
     """Return the importer of each format by name; see `import_runs` for `regions` and `mapping`.
 
     >>> list(importers())
-    ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'rocprof', 'cross-modeling', 'table']
+    ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'nvprof', 'rocprof', 'cross-modeling', 'table']
     """
 
     def used_whole(name: str, reads: Callable[[Path], bool], read: Callable[[Path], list[Measurement]]) -> Importer:
@@ -52,6 +52,7 @@ def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> di
         used_whole("papi", papi.reads, papi.read),
         used_whole("perf", perf.reads, perf.read),
         used_whole("ncu", ncu.reads, ncu.read),
+        used_whole("nvprof", nvprof.reads, nvprof.read),
         used_whole("rocprof", rocprof.reads, rocprof.read),
         Importer("cross-modeling", cross_modeling.reads, cross_modeling.read),
         Importer(TABLE, mapping_files.reads, partial(mapping_files.read, mapping=mapping or TableMap())),
