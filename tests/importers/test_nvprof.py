@@ -71,7 +71,7 @@ def test_percentages_are_of_one_kernel_and_ratios_are_no_counts(tmp_path: Path) 
 def test_runtime_is_the_time_of_kernels_without_copies_and_calls(tmp_path: Path, text: str) -> None:
     found = of_text(tmp_path, text)
     assert found.runtime_s == pytest.approx(3.5e-3)
-    assert found.events["launches"] == 160
+    assert found.events["invocations"] == 160
 
 
 def test_a_table_without_kernels_is_one_sentence(tmp_path: Path) -> None:

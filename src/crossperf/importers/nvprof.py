@@ -102,7 +102,7 @@ def _measurement(tables: _NvprofTables, lines: Sequence[str]) -> Measurement:
     events = {name: added_up(values.get(kernel) for kernel in kernels) for name, values in tables.counts.items()}
     if len(kernels) == 1:
         events |= {name: values[kernels[0]] for name, values in tables.percents.items()}
-    events["launches"] = added_up(tables.launches.values())
+    events["invocations"] = added_up(tables.launches.values())
     runtime_s = added_up(tables.seconds)
     number = several(len(kernels), "kernel")
     note = f"runtime is the time of {number}, added up over their launches: the host's work and copies are not in it"

@@ -74,7 +74,7 @@ def total(
     notes = [] if launches else [NO_KERNEL]
     notes += _never_counted(events) if launches else []
     events = dict.fromkeys(wanted) | events
-    events["launches"] = float(len(launches)) if launches else None
+    events["dispatches"] = float(len(launches)) if launches else None
     events["workgroups"] = added_up(launch.workgroups for launch in launches)
     events["workgroup_threads"] = added_up(launch.threads for launch in launches)
     events["queues"] = float(len({launch.queue for launch in launches})) if launches else None
