@@ -1,7 +1,7 @@
 """Reads what nvprof wrote with ``--csv``: metrics and events of each kernel, or the time of each.
 
 nvprof keeps the least, the greatest and the mean over a kernel's launches. Counts are whole numbers; their means
-times launches are added up over kernels. Percentages hold for one kernel, so they are left out where there are several.
+times launches are added up over kernels. Ratios hold for one kernel, so they are left out where there are several.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _NvprofTables:
 
     launches: dict[tuple[str, str], float] = field(default_factory=dict)
     counts: dict[str, dict[tuple[str, str], float | None]] = field(default_factory=lambda: defaultdict(dict))
-    percents: dict[str, dict[tuple[str, str], float | None]] = field(default_factory=lambda: defaultdict(dict))
+    ratios: dict[str, dict[tuple[str, str], float | None]] = field(default_factory=lambda: defaultdict(dict))
     seconds: list[float | None] = field(default_factory=list)
 
 
@@ -82,10 +82,10 @@ def _add_counts(tables: _NvprofTables, columns: list[str], unit: str, row: dict[
     if not name or not row["Invocations"].isdigit():
         return
     tables.launches[kernel] = float(row["Invocations"])
-    if row["Avg"].endswith("%"):
-        tables.percents[name][kernel] = _number(row["Avg"].rstrip("%"))
-    elif row["Avg"].isdigit():  # what is no count has digits behind a point
+    if row["Avg"].isdigit():
         tables.counts[name][kernel] = float(row["Avg"]) * tables.launches[kernel]
+    else:  # a percentage, or a ratio with digits behind a point
+        tables.ratios[name][kernel] = _number(row["Avg"].rstrip("%"))
 
 
 def _add_time(tables: _NvprofTables, columns: list[str], unit: str, row: dict[str, str]) -> None:  # noqa: ARG001
@@ -101,14 +101,14 @@ def _measurement(tables: _NvprofTables, lines: Sequence[str]) -> Measurement:
     kernels = list(tables.launches)
     events = {name: added_up(values.get(kernel) for kernel in kernels) for name, values in tables.counts.items()}
     if len(kernels) == 1:
-        events |= {name: values[kernels[0]] for name, values in tables.percents.items()}
+        events |= {name: values[kernels[0]] for name, values in tables.ratios.items()}
     events["invocations"] = added_up(tables.launches.values())
     runtime_s = added_up(tables.seconds)
     number = several(len(kernels), "kernel")
     note = f"runtime is the time of {number}, added up over their launches: the host's work and copies are not in it"
     notes = [note if runtime_s else "no runtime: nvprof keeps none beside counters; give one yourself"]
-    if tables.percents and len(kernels) > 1:
-        notes.append(f"percentages are left out: they cannot be added up over {number}")
+    if tables.ratios and len(kernels) > 1:
+        notes.append(f"ratios and percentages are left out: they cannot be added up over {number}")
     devices = sorted({re.sub(r" \(\d+\)$", "", device) for device, _ in kernels if device})
     facts: dict[str, Any] = {"platform_class": "gpu", "gpu": " + ".join(devices) or None}
     command = next((match[1] for line in lines if (match := _COMMAND.match(line))), "")
