@@ -137,9 +137,10 @@ def test_a_whole_machine_is_no_command(tmp_path: Path) -> None:
     assert any("not over one command" in note for note in found.notes)
 
 
-def test_a_document_that_shows_such_a_text_is_left_alone(tmp_path: Path) -> None:
+def test_a_document_that_shows_such_a_text_is_read_by_its_name_alone(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(ENGLISH)
     assert not perf.reads(tmp_path / "README.md")
+    assert perf.read(tmp_path / "README.md")[0].runtime_s == 1.253  # who names the format means it
 
 
 @pytest.mark.skipif(shutil.which("perf") is None and not os.environ.get("CI"), reason="perf is not installed")

@@ -19,4 +19,4 @@ def reads(path: Path) -> bool:
 
 def read(path: Path) -> list[Measurement]:
     """Return what a file holds: one execution, or each whose text it keeps."""
-    return printed.read(path) if printed.reads(path) else [lines.read(path)]
+    return printed.read(path) if printed.holds(path) else [lines.read(path)]

@@ -46,7 +46,7 @@ def events_in(path: Path) -> list[PerfEvent]:
         if row is not None:
             rows.append(row)
         elif not _is_extra(line):
-            expected = "CSV or JSON of perf stat, made with 'perf stat -x,' or 'perf stat -j'"
+            expected = "what perf stat printed, or its CSV ('perf stat -x,') or JSON ('perf stat -j')"
             problem = f"{path}, line {number}: found {line.strip()[:60]!r}, expected {expected}."
             raise ProfileFileError(problem, path=path, line=number)
     if not rows:

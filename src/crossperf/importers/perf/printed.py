@@ -30,10 +30,13 @@ _DOCUMENTS = (".md", ".rst", ".html", ".tex", ".ipynb", ".py", ".sh", ".c", ".h"
 
 
 def reads(path: Path) -> bool:
-    """Tell whether a file holds such a text."""
-    if path.suffix.lower() in _DOCUMENTS or not path.is_file():
-        return False
-    return any(_TITLE.match(line) or _INTERVALS.match(line) for line in _ends(path).splitlines())
+    """Tell whether a file is such a text; a document that shows one is not."""
+    return path.suffix.lower() not in _DOCUMENTS and holds(path)
+
+
+def holds(path: Path) -> bool:
+    """Tell whether a file holds such a text, at its start or at its end."""
+    return path.is_file() and any(_TITLE.match(line) or _INTERVALS.match(line) for line in _ends(path).splitlines())
 
 
 def _ends(path: Path, n_bytes: int = 1 << 16) -> str:
