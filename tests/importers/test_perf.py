@@ -77,3 +77,10 @@ def test_both_kinds_of_cores_of_a_hybrid_processor_are_added_up(tmp_path: Path) 
     path = tmp_path / "perf.csv"
     path.write_text("30,,cpu_core/instructions/u,5,100.00\n12,,cpu_atom/instructions/u,5,100.00\n")
     assert counted(perf.read(path)).values["instructions"] == 42.0
+
+
+def test_cores_of_several_kinds_on_arm_are_added_up_and_a_comma_too_many_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "perf.json"
+    row = '{{"counter-value" : "{}", "unit" : "", "event" : "{}/instructions/", "pcnt-running" : 100.00, }}'
+    path.write_text("\n".join([row.format("30.0", "armv8_pmuv3_0"), row.format("12.0", "armv8_cortex_a53")]) + "\n")
+    assert counted(perf.read(path)).values["instructions"] == 42.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossperf.catalog import canonical
+from crossperf.catalog.names import KIND_OF_CORE
 from crossperf.importers.measurement import Measurement
 
 
@@ -28,7 +29,7 @@ def totals(rows: Iterable[PerfEvent]) -> dict[str, float | None]:
     """
     totals: dict[str, float | None] = {}
     for row in rows:
-        name = canonical(row.event) if re.match(r"cpu_\w+/", row.event) else row.event
+        name = canonical(row.event) if re.match(rf"{KIND_OF_CORE}/", row.event) else row.event
         before = totals.get(name)
         totals[name] = before if row.value is None else (before or 0.0) + row.value
     return totals

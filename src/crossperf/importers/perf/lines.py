@@ -56,7 +56,8 @@ def events_in(path: Path) -> list[PerfEvent]:
 
 def _json_line(line: str) -> PerfEvent | None:
     try:
-        facts = json.loads(line)
+        # Some releases leave a comma behind the last fact.
+        facts = json.loads(re.sub(r",\s*\}\s*$", "}", line))
     except (ValueError, RecursionError):
         return None
     if not isinstance(facts, dict) or "event" not in facts or "counter-value" not in facts:
