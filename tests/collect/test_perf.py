@@ -245,7 +245,7 @@ def test_with_hardware_counters_events_are_counted_four_at_a_time_and_unknown_on
         "instructions", "branches", "branch-misses", "L1-dcache-loads", "L1-dcache-load-misses", "page-faults",
         "task-clock", "mem_inst_retired.all_loads", "mem_inst_retired.all_stores",
     ])}  # fmt: skip
-    known["L1-dcache-loads"] = ("5000.0", 100.0)
+    known |= {"L1-dcache-loads": ("5000.0", 100.0), "instructions": ("10000.0", 100.0)}
     log = stand_in(tmp_path, known, monkeypatch)
     backend = PerfBackend("Intel")
     assert backend.why_not() is None
@@ -257,10 +257,10 @@ def test_with_hardware_counters_events_are_counted_four_at_a_time_and_unknown_on
     assert "page-faults" in executions[0]
     assert "page-faults" not in executions[1]
     values = counted([found]).values
-    assert values["instructions"] == 100.0
-    assert values["control_ratio"] == 2.0
+    assert values["instructions"] == 10000.0
+    assert values["control_ratio"] == 0.02
     assert values["cache_miss_ratio"] == 500.0 / 4500.0
-    assert values["mem_ratio"] == (800.0 + 900.0) / 100.0
+    assert values["mem_ratio"] == (800.0 + 900.0) / 10000.0
     assert found.events["l2_rqsts.miss"] is None
     assert any("not offered by this processor" in note and "l2_rqsts.miss" in note for note in found.notes)
     assert any("2 executions" in note for note in found.notes)
@@ -280,3 +280,20 @@ def test_multiplexed_events_come_from_one_execution_with_their_share(
     assert "branches:u was counted for 40% of the time and scaled by perf" in found.notes
     assert any("came out negative" in note for note in found.notes)
     assert "cache_miss_ratio" not in counted([found]).values
+
+
+def test_only_the_events_of_the_first_formula_that_a_processor_can_answer_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("ls_rd_blk_c", "dc_hit_in_l2", "ls_rd_blk_cs", "ls_rd_blk_l_hit_x", "ls_rd_blk_l_hit_s", "ls_rd_blk_x")
+    zen4 = [f"l2_cache_req_stat.{name}" for name in names]
+    generic = ["instructions", "branches", "branch-misses", "L1-dcache-loads", "L1-dcache-load-misses"]
+    known = dict.fromkeys([*generic, "page-faults", "task-clock", *zen4], ("100.0", 100.0))
+    log = stand_in(tmp_path, known, monkeypatch)
+    found = PerfBackend("AMD").count(["true", "counted"], Runner())
+    counted_events = [
+        name for line in log.read_text().splitlines() if "counted" in line for name in json.loads(line)[0]
+    ]
+    assert [name for name in counted_events if name.startswith("l2_")] == [f"{name}:u" for name in zen4[:2]]
+    assert counted([found]).values["l2_miss_ratio"] == 1.0
+    assert not any("ls_rd_blk_cs" in note for note in found.notes)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crossperf.catalog import FORMULAS, canonical
+from crossperf.catalog.formula import sufficient_events
 from crossperf.collect.process import NO_HARDWARE, Execution, Runner, ask, elsewhere, version_of
 from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError
@@ -128,8 +129,11 @@ class PerfBackend:
         if not usable:
             return [], [self.what_not() or "none of the generic hardware events counts here"]
         # An event that perf has no name for on this processor fails the whole command: ask for each alone.
-        usable += [f"{name}:u" for name in special if self._counted([f"{name}:u"])]
-        lacking = [name for name in (*generic, *special) if f"{name}:u" not in usable]
+        offered = [name for name in special if self._counted([f"{name}:u"])]
+        at_hand = [*offered, *(name.removesuffix(":u") for name in usable)]
+        needed = sufficient_events(at_hand, [formula for formula in FORMULAS if formula.tool == self.name])
+        lacking = [name for name in (*generic, *special) if name not in at_hand]
+        usable += [f"{name}:u" for name in offered if name in needed]
         return usable, [f"not offered by this processor: {', '.join(lacking)}"] if lacking else []
 
     def _wanted_hardware(self, *, generic: bool = True, special: bool = True) -> list[str]:
