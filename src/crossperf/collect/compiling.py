@@ -15,7 +15,7 @@ from crossperf.errors import CollectError
 from crossperf.files import whole
 
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
+_FLAGS = ("-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
 
 
 def compiler() -> str | None:

@@ -69,9 +69,8 @@ def _region(result: Profile) -> list[str]:
     texts = [f"  note: {note}" for note in result.region_notes]
     if region := next((done.marked for done in result.executions if done.marked), None):
         whole_s = statistics.median(done.wall_s for done in result.executions if done.marked)
-        texts.insert(
-            0, f"  in the marked region, entered {several(region.visits, 'time')}; the whole took {whole_s:.4g} s"
-        )
+        times = "once" if region.visits == 1 else several(region.visits, "time")
+        texts.insert(0, f"  in the marked region, entered {times}; the whole took {whole_s:.4g} s")
     return texts
 
 
