@@ -136,7 +136,20 @@ def test_an_interrupted_profile_keeps_the_repeats_that_ended_and_leaves_no_proce
 ) -> None:
     # The third execution waits for a signal: two are whole by then.
     script = "echo x >> count; if [ $(wc -l < count) -ge 3 ]; then echo $$ > pid; exec sleep 300; fi"
-    command = [sys.executable, "-m", "crossperf", "profile", "--repeats", "5", "--", "sh", "-c", script]
+    command = [
+        sys.executable,
+        "-m",
+        "crossperf",
+        "profile",
+        "--backend",
+        "os",
+        "--repeats",
+        "5",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     pid_file = tmp_path / "pid"
     until = time.monotonic() + 30

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crossperf.catalog import FORMULAS, Formula, canonical
 from crossperf.collect import libpapi
-from crossperf.collect.process import Execution, Runner
+from crossperf.collect.process import NO_HARDWARE, Execution, Runner
 from crossperf.errors import CollectError
 from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
@@ -118,8 +118,7 @@ def _no_counters(why: str) -> str:
     if paranoid > _PARANOID and os.geteuid() != 0:
         advice = f"ask an administrator for: sysctl kernel.perf_event_paranoid={_PARANOID}"
         return f"the kernel lets only root count (perf_event_paranoid is {paranoid}); {advice}"
-    advice = "use the back end valgrind, or another machine"
-    return f"this machine shows PAPI no hardware counters ({why}), as most virtual machines do not; {advice}"
+    return f"{NO_HARDWARE} ({why})"
 
 
 def _execute(

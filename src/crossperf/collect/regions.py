@@ -86,7 +86,9 @@ class Region:
 
 
 def execute(runner: Runner, command: Sequence[str], *, quiet: bool = False) -> Execution:
-    """Execute a command natively, with the region that it marks, if it does."""
+    """Execute a command natively, with the region that it marks, unless the whole is asked for."""
+    if runner.whole:
+        return runner.execute(command, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
         execution = runner.execute(command, env={**library(), _FILE: str(Path(folder, "region"))}, quiet=quiet)
         return replace(execution, region=read(Path(folder)))
