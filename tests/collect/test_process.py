@@ -111,7 +111,7 @@ def test_page_faults_of_what_only_starts_the_program_are_left_out(programs: dict
 
 
 def test_an_ordinary_user_knows_the_bytes_that_were_read_and_written(programs: dict[str, Path]) -> None:
-    """The kernel tells them of a process that ended to root alone; this process may be root, so the right is dropped."""
+    """The kernel tells them of a process that ended to root alone; a test that is root gives up its rights first."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)

@@ -51,19 +51,18 @@ class ModelPlatforms:
     def name_of(self, result: Profile, say: Callable[[str], None]) -> str:
         """Return the name for the machine of a profile: the model's where facts match; where not, say so."""
         own = result.platform_name
-        if own in self.names:
-            return own
         threads = result.threads or _threads_of_environment()
         same = [entry for entry in self.known if platforms.matching([entry], result.facts, result.platform_class)]
         # A machine can be several platforms, by the number of threads that it is used with.
         used = [entry for entry in same if threads is None or entry.facts.more.get("threads", threads) == threads]
         if len(used) == 1:
-            say(f"this machine is {used[0].name} to {self.folder}")
+            if used[0].name != own:
+                say(f"this machine is {used[0].name} to {self.folder}")
             return used[0].name
         if used:
             names = " or ".join(entry.name for entry in used)
             say(f"this machine is {names} to {self.folder}; choose with --threads or --platform. Recorded as {own}")
-        else:
+        elif own not in self.names:
             advice = "If it is one of them: --platform NAME, or 'crossperf runs rename'"
             say(f"{self.folder} does not know this machine, {own}; it knows {some_of(self.names)}. {advice}")
         return own

@@ -5,6 +5,7 @@ The table of such programs is ``starters.toml``.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import shutil
@@ -26,8 +27,8 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _OPERATORS = set("();<>|&")
 _BEFORE = ("exec", "command", "time", "!", "{", "do", "then")
 _NO_PROGRAMS = (
-    "cd", "export", "set", "ulimit", "source", ".", ":", "[", "for", "while", "until", "if", "case", "done", "fi", "trap",
-    "umask",
+    "cd", "export", "set", "ulimit", "source", ".", ":", "[", "for", "while", "until", "if", "case", "done", "fi",
+    "trap", "umask",
 )  # fmt: skip
 #: What a rank finds in its environment: how many there are.
 _RANKS_INSIDE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -160,30 +161,26 @@ def _program_at(starter: Starter, command: list[str]) -> tuple[int | None, list[
 
 def _ranks(starter: Starter, command: list[str], environment: Mapping[str, str]) -> int | None:
     """Return how many ranks a launcher's words ask for, over all parts between colons."""
-    ranks, at = 0, 1
-    program = False
-    while at < len(command):
-        word, _, value = command[at].partition("=")
-        if word == ":":
-            program = False
-        elif program:
-            pass
-        elif word in starter.ranks and word.startswith("--") and value.isdigit():
-            ranks += int(value)
-        elif word in starter.ranks and command[at + 1 : at + 2] and command[at + 1].isdigit():
-            ranks += int(command[at + 1])
-            at += 1
-        elif word[:2] in starter.ranks and word[2:].isdigit():
-            ranks += int(word[2:])
-        elif word in starter.pairs:
-            at += 2
-        elif word in starter.values:
-            at += 1
-        elif not word.startswith("-"):
-            program = bool(shutil.which(word))
-        at += 1
+    ranks, rest = 0, command[1:]
+    while rest:
+        end = rest.index(":") if ":" in rest else len(rest)
+        part, rest = [command[0], *rest[:end]], rest[end + 1 :]
+        at, _ = _program_at(starter, part)
+        ranks += _ranks_in(starter, part[1:at])
     inherited = environment.get(starter.ranks_variable, "")
     return ranks or (int(inherited) if inherited.isdigit() else None)
+
+
+def _ranks_in(starter: Starter, options: list[str]) -> int:
+    """Return the number behind the last option for ranks: ``-n 4``, ``-n4`` or ``--ntasks=4``."""
+    ranks = 0
+    for word, following in itertools.zip_longest(options, options[1:], fillvalue=""):
+        flag, _, value = word.partition("=")
+        if word[:2] in starter.ranks and word[2:].isdigit():
+            flag, value = word[:2], word[2:]
+        number = value or following
+        ranks = int(number) if flag in starter.ranks and number.isdigit() else ranks
+    return ranks
 
 
 def _script(starter: Starter, command: list[str], environment: Mapping[str, str]) -> Workload:
