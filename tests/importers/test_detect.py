@@ -19,7 +19,10 @@ RESULTS = {"machine": "ruby", "app": "amg", "args": "-n 3", "ranks": "1", "durat
 
 
 def test_every_format_of_the_command_line_has_an_importer() -> None:
-    assert FORMATS == ("hpctoolkit", "caliper", "papi", "perf", "ncu", "rocprof", "cross-modeling", "table")
+    assert (
+        *("hpctoolkit", "caliper", "papi", "perf", "ncu", "rocprof", "nsys", "likwid", "tau", "perf-data", "scorep"),
+        *("vtune", "google-benchmark", "cross-modeling", "table"),
+    ) == FORMATS
     assert all(name == importer.name for name, importer in importers().items())
 
 

@@ -34,7 +34,8 @@ _SHOWN = 20
 def import_(format_: str, paths: tuple[Path, ...], output: Path, json_file: Path | None, **settings: Any) -> None:
     """Add the runs that profilers' files hold to a runs table.
 
-    FORMAT is auto, hpctoolkit, caliper, papi, perf, ncu, rocprof, cross-modeling or table.
+    FORMAT is auto, hpctoolkit, caliper, papi, perf, perf-data, ncu, nsys, rocprof, likwid, tau, scorep, vtune,
+    google-benchmark, cross-modeling or table.
     """
     from crossperf.importers.detect import import_runs
 

@@ -9,7 +9,22 @@ from functools import partial
 from pathlib import Path
 
 from crossperf.errors import ProfileFileError, SettingsError, did_you_mean, some_of
-from crossperf.importers import caliper, cross_modeling, hpctoolkit, ncu, papi, perf, rocprof
+from crossperf.importers import (
+    caliper,
+    cross_modeling,
+    google_benchmark,
+    hpctoolkit,
+    likwid,
+    ncu,
+    nsys,
+    papi,
+    perf,
+    perf_data,
+    rocprof,
+    scorep,
+    tau,
+    vtune,
+)
 from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
 from crossperf.importers.files import unusable
@@ -38,8 +53,9 @@ class Importer:
 def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> dict[str, Importer]:
     """Return the importer of each format by name; see `import_runs` for `regions` and `mapping`.
 
-    >>> list(importers())
-    ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'rocprof', 'cross-modeling', 'table']
+    >>> list(importers())  # doctest: +NORMALIZE_WHITESPACE
+    ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'rocprof', 'nsys', 'likwid', 'tau', 'perf-data', 'scorep', 'vtune',
+    'google-benchmark', 'cross-modeling', 'table']
     """
 
     def used_whole(name: str, reads: Callable[[Path], bool], read: Callable[[Path], list[Measurement]]) -> Importer:
@@ -52,6 +68,13 @@ def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> di
         used_whole("perf", perf.reads, perf.read),
         used_whole("ncu", ncu.reads, ncu.read),
         used_whole("rocprof", rocprof.reads, rocprof.read),
+        used_whole("nsys", nsys.reads, nsys.read),
+        used_whole("likwid", likwid.reads, likwid.read),
+        used_whole("tau", tau.reads, tau.read),
+        used_whole("perf-data", perf_data.reads, perf_data.read),
+        used_whole("scorep", scorep.reads, scorep.read),
+        used_whole("vtune", vtune.reads, vtune.read),
+        used_whole("google-benchmark", google_benchmark.reads, google_benchmark.read),
         Importer("cross-modeling", cross_modeling.reads, cross_modeling.read),
         Importer(TABLE, mapping_files.reads, partial(mapping_files.read, mapping=mapping or TableMap())),
     )
