@@ -9,7 +9,7 @@ from crossperf.errors import MissingDependencyError, ProfileFileError
 from crossperf.importers import ncu
 from crossperf.importers.detect import guess
 from crossperf.importers.measurement import counted
-from tests.collect.gpu_known import BLOCKS, DIVERGENT, FP64, SECTORS_L1, THREADS, WARPS
+from tests.collect.gpu_known import BLOCKS, BYTES_LOADED, BYTES_STORED, DIVERGENT, FP64, SECTORS_L1, THREADS, WARPS
 
 DATA = Path(__file__).parents[1] / "data" / "ncu"
 RAW = DATA / "gpu_known.csv"
@@ -99,8 +99,41 @@ def test_every_counter_that_ncu_knows_comes_out() -> None:
         "branch_miss_ratio",
         "warp_blocks",
         "threads",
+        "kernel_launches",
+        "block_size",
+        "occupancy",
+        "bytes_loaded",
+        "bytes_stored",
+        "bytes_beyond_l1",
+        "bytes_beyond_llc",
     }
     assert found.values["threads"] == 3
+
+
+def test_bytes_by_level_are_those_of_the_source() -> None:
+    values = counted(ncu.read(RAW)).values
+    assert values["bytes_loaded"] == BYTES_LOADED
+    assert values["bytes_stored"] == BYTES_STORED
+    # copy reads 128 MiB and writes them; the other kernels move less than 1 MiB.
+    assert values["bytes_beyond_l1"] == pytest.approx(2 * 128 * 2**20, rel=0.002)
+    # Up to the 50 MB of an L2 are written after the kernel has ended.
+    assert 128 * 2**20 + (128 * 2**20 - 50e6) < values["bytes_beyond_llc"] < 2.01 * 128 * 2**20
+
+
+def test_launches_and_the_mean_size_of_a_block_are_those_of_the_source() -> None:
+    values = counted(ncu.read(RAW)).values
+    assert values["kernel_launches"] == 3
+    assert values["block_size"] == THREADS / BLOCKS
+
+
+def test_occupancy_weighs_launches_by_their_cycles() -> None:
+    # Of each launch ncu shows 12.5, 70.9 and 3.1 %; copy takes 99 % of the cycles.
+    shares = [(12.49, 1774.58), (70.88, 190925.89), (3.12, 125.74)]
+    weighed = sum(percent / 100 * cycles for percent, cycles in shares) / sum(cycles for _, cycles in shares)
+    (details,) = ncu.read(DATA / "gpu_known_details.csv")
+    assert counted([details]).values["occupancy"] == pytest.approx(weighed)
+    # A recording of its own, from the raw sums.
+    assert counted(ncu.read(RAW)).values["occupancy"] == pytest.approx(weighed, rel=0.02)
 
 
 def test_the_file_tells_the_program_the_gpu_and_its_kernels() -> None:

@@ -22,6 +22,7 @@ _SECTIONS = {
         "import": "Add the runs of profilers' files to a table.",
         "platforms": "List, add, show and compare platforms.",
         "campaign": "Measure a list of inputs on this machine.",
+        "include": "Print the folder of crossperf.h, which marks a region.",
     },
     "Learn": {
         "evaluate": "Score models on held-out runs.",

@@ -42,6 +42,7 @@ _MODEL_HELP = "A model whose name for this machine is taken; the default is ./mo
 @click.option("--timeout", type=float, help="Seconds after which an execution is ended and counts as failed.")
 @click.option("--count-limit", type=float, default=600.0, help="Seconds for all counting together.")
 @click.option("--count-timeout", "count_limit", type=float, hidden=True)
+@click.option("--whole", is_flag=True, help="Measure the whole program, although it marks a region.")
 @click.option("--ranks", type=int, help="MPI ranks, for the record; the default is what the launcher is given.")
 @click.option("--threads", type=int, help="Threads, for the record.")
 @click.option("--list", "list_", is_flag=True, help="Tell which back ends work here, and why the others do not.")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from crossperf import catalog
+from crossperf.collect import regions
 from crossperf.collect.backends import AUTO, QUICK, Backend, chosen
 from crossperf.collect.costs import crowding, estimate_s, in_words
 from crossperf.collect.process import Runner
@@ -120,12 +121,15 @@ class _Session:
             done = len(self.result.executions)
             typical_s = max((each.wall_s for each in self.result.executions), default=0.0)
             with self._showing(f"repeat {done + 1} of {self._repeats}", typical_s):
-                execution = self._runner.execute(self.result.command, quiet=done > 0)
+                execution = regions.execute(self._runner, self.result.command, quiet=done > 0)
             if self._runner.interrupted:
                 raise KeyboardInterrupt  # the time of an execution that was cut off tells nothing about the command
             self.result = replace(self.result, executions=(*self.result.executions, execution))
             if execution.status != OK:
                 return False
+            if done == 0:
+                self._runner.region = execution.marked
+                self._runner.env = regions.library() if execution.marked else {}
         return True
 
     @contextlib.contextmanager
@@ -163,7 +167,8 @@ class _Session:
         runner.deadline = start + self._left_s
         try:
             with self._showing(backend.name, estimated_s):
-                self._add(backend.count(self.result.command, runner), native_s)
+                measurement = backend.count(self.result.command, runner)
+                self._add(regions.counted_in(runner.region, measurement), native_s)
         except (CollectError, MissingDependencyError) as error:
             ended = time.monotonic() >= runner.deadline
             over = f"not finished within the {in_words(self._limit_s)} that counting is limited to"

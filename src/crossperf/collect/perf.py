@@ -12,6 +12,7 @@ from pathlib import Path
 
 from crossperf.catalog import FORMULAS, canonical
 from crossperf.catalog.formula import sufficient_events
+from crossperf.collect import regions
 from crossperf.collect.process import NO_HARDWARE, Execution, Runner, ask, elsewhere, version_of
 from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError
@@ -21,6 +22,8 @@ from crossperf.importers.perf import PerfEvent, events_in, remarks, totals
 _NEW, _RENAMED = "task:task_newtask", "task:task_rename"
 #: What perf calls the process that becomes the command.
 _BEFORE = "perf-exec"
+#: Counted over the whole program, although it marks a region: its threads.
+_OF_THE_WHOLE = (_NEW, _RENAMED)
 #: Events of the kernel, which need no counter of the processor.
 _SOFTWARE = ("page-faults", "task-clock")
 #: Processors have 4 to 8 counters; with more events than counters perf shares them in time and estimates.
@@ -67,6 +70,9 @@ class PerfBackend:
         traced, more_notes = self._tracepoints()
         groups = self._groups(hardware)
         groups[0] += [*_SOFTWARE, *traced]
+        if runner.region:
+            groups = [[event for event in group if event not in _OF_THE_WHOLE] for group in groups]
+            groups += filter(None, [[event for event in traced if event in _OF_THE_WHOLE]])
         executed = [self._run(group, command, runner) for group in groups]
         rows = _processes([row for counted, _, _ in executed for row in counted])
         wall_s = sorted(execution.wall_s for _, _, execution in executed)
@@ -80,7 +86,7 @@ class PerfBackend:
             events["page-faults"] = None
             notes.append(_launcher_note(launchers, bool(hardware)))
         notes += more_notes + [note for row in rows for note in remarks(row)]
-        if len(groups) > 1:
+        if len(groups) > 1 and hardware:
             notes.append(f"{len(groups)} executions, so that no two events share a counter of the processor")
         version, line, median_s = version_of(self._perf or self.name), executed[0][1], wall_s[len(wall_s) // 2]
         return Measurement(self.name, events, version, line, median_s, notes=tuple(notes))
@@ -94,8 +100,11 @@ class PerfBackend:
     ) -> tuple[list[PerfEvent], tuple[str, ...], Execution]:
         with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
             report = Path(folder, "perf.json")
-            line = (*self._prefix(events, report), *command)
-            execution = runner.count(line, self.name)
+            of_the_whole = all(event in _OF_THE_WHOLE for event in events)
+            options, env = regions.for_perf(None if of_the_whole else runner.region, Path(folder))
+            prefix = self._prefix(events, report)
+            line = (*prefix[:-1], *options, *prefix[-1:], *command)
+            execution = runner.count(line, self.name, env)
             return events_in(report), line, execution
 
     def _prefix(self, events: Sequence[str], report: Path) -> list[str]:

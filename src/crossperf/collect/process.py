@@ -22,12 +22,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossperf.collect.starters import left_out
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError, did_you_mean
 from crossperf.records import OK
+
+if TYPE_CHECKING:
+    from crossperf.collect.regions import Region
 
 #: How often the command's threads and page tables are looked at while it runs.
 _LOOK_EVERY_S = 0.05
@@ -68,6 +71,17 @@ class Execution:
     started: float = 0.0
     launchers: tuple[str, ...] = ()
     last_words: str = ""
+    region: Region | None = None
+
+    @property
+    def marked(self) -> Region | None:
+        """The region that the command marked, entered and left at least once; ``None`` without one."""
+        return self.region if self.region and self.region.visits and self.status == OK else None
+
+    @property
+    def runtime_s(self) -> float:
+        """Seconds of the marked region, or of the whole execution."""
+        return self.marked.wall_s if self.marked else self.wall_s
 
     @property
     def status(self) -> str:
@@ -119,7 +133,9 @@ class Runner:
 
     After `time_limit_s` seconds, or when the clock shows `deadline`, an execution and all that it started are ended.
     `stdout` is the descriptor that takes what the command prints there; by default it is the caller's. `on_look` is
-    called now and then while a quiet execution runs, with the seconds since its start.
+    called now and then while a quiet execution runs, with the seconds since its start. `whole` passes over regions that
+    the command marks; otherwise `region` is what it marks, for the tools that can count there alone. `env` holds
+    variables for every execution.
     """
 
     time_limit_s: float | None = None
@@ -128,6 +144,9 @@ class Runner:
     interrupted_by: int | None = None
     stdout: int | None = None
     on_look: Callable[[float], None] | None = None
+    whole: bool = False
+    region: Region | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:
@@ -159,7 +178,7 @@ class Runner:
         limit_s = self.time_limit_s
         with contextlib.suppress(OSError, AttributeError):  # what the child leaves behind becomes ours, to be ended
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        variables = {**os.environ, **env} if env else None
+        variables = {**os.environ, **self.env, **(env or {})}
         with (
             self.stdin.open() as (stdin, child_has_stdin),
             _Signals(self) as signals,

@@ -39,6 +39,7 @@ def profile(
     launch_limit: int | None = None,
     timeout: float | None = None,
     count_limit: float = COUNT_LIMIT_S,
+    whole: bool = False,
     ranks: int | None = None,
     threads: int | None = None,
     registry: str | Path | None = None,
@@ -74,6 +75,8 @@ def profile(
         Seconds after which a native execution is ended.
     count_limit
         Seconds for all executions under tools together; what is not counted by then is missing.
+    whole
+        Measure the whole program although it marks a region.
     ranks, threads
         MPI ranks and threads, for the record; by default the ranks that the command's launcher is given.
     registry
@@ -111,7 +114,7 @@ def profile(
         threads=threads,
         facts=facts,
     )
-    runner = Runner(timeout, stdout=stdout)
+    runner = Runner(timeout, stdout=stdout, whole=whole)
     result = measure(start, tools, backend, repeats, count_limit, runner, say, progress)
     here = platform_of(facts, kept, platform, result.platform_class)
     return replace(result, platform_name=here.name)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from crossperf import catalog
+from crossperf.collect import regions
 from crossperf.collect.process import NO_HARDWARE, Execution
 from crossperf.errors import several, some_of
 from crossperf.importers.measurement import Counted, Measurement, counted, to_run
@@ -62,7 +63,7 @@ class Profile:
 
     def __repr__(self) -> str:
         tools = " + ".join(measurement.tool for measurement in self.measurements) or "nothing but the system"
-        seconds = ", ".join(f"{execution.wall_s:.4g} s" for execution in self.executions[:5])
+        seconds = ", ".join(f"{execution.runtime_s:.4g} s" for execution in self.executions[:5])
         more = ", ..." if len(self.executions) > 5 else ""
         return (
             f"Profile of {shlex.join(self.command)[:100]}\n"
@@ -79,7 +80,14 @@ class Profile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, each with its tool."""
-        return tuple(f"{each.tool}: {note}" for each in self.measurements for note in each.notes)
+        of_tools = (f"{each.tool}: {note}" for each in self.measurements for note in each.notes)
+        return (*self.region_notes, *of_tools)
+
+    @property
+    def region_notes(self) -> tuple[str, ...]:
+        """What must be known of the region that the command marks."""
+        first = self.executions[0].region if self.executions else None
+        return first.notes if first else regions.not_seen(self.command)
 
     @property
     def platform(self) -> Platform:
@@ -149,7 +157,9 @@ class Profile:
             input=self.input,
             platform=self.platform_name,
             platform_class=self.platform_class,
-            runtime_s=execution.wall_s,
+            runtime_s=execution.runtime_s,
+            whole_runtime_s=execution.wall_s if execution.marked else None,
+            region_visits=execution.marked.visits if execution.marked else None,
             repeat=number,
             status=execution.status,
             run_id=uuid.uuid4().hex,
@@ -164,7 +174,8 @@ class Profile:
 def of_system(execution: Execution, facts: MachineFacts) -> Measurement:
     """Return what the operating system counts for every execution, at no cost, as events of the tool ``os``.
 
-    The levels of the page table are those of the machine.
+    The levels of the page table are those of the machine. Faults and bytes are those of the marked region, if the
+    command marks one.
     """
     events: dict[str, float | None] = {
         "os.user_s": execution.user_s,
@@ -178,11 +189,15 @@ def of_system(execution: Execution, facts: MachineFacts) -> Measurement:
         "os.page_levels": facts.page_levels,
     }
     io = execution.io or {}
+    if region := execution.marked:
+        io = region.io or {}
+        events |= {"os.minor_faults": region.minor_faults, "os.major_faults": region.major_faults}
+        events |= {"os.user_s": None, "os.system_s": None, "os.region_cpu_s": region.cpu_s}
     events |= {f"os.{name}": io.get(name) for name in ("rchar", "wchar", "read_bytes", "write_bytes")}
-    why_not = None if execution.io else _why_not_os("io_bytes_read", execution)
+    why_not = None if io else _why_not_os("io_bytes_read", execution)
     notes = (f"bytes read and written are unknown: {why_not}",) if why_not else ()
     version = f"Linux {python_platform.release()}"
-    return Measurement("os", events, version, runtime_s=execution.wall_s, notes=notes)
+    return Measurement("os", events, version, runtime_s=execution.runtime_s, notes=notes)
 
 
 def _why_not_os(counter: str, execution: Execution) -> str | None:

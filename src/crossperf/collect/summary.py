@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from crossperf import catalog
 from crossperf.collect.backends import BackendChoice
 from crossperf.collect.profiled import COLLECTED, GPU_TOOLS, Profile
+from crossperf.errors import several
 from crossperf.records import OK
 
 #: Repeats are steady up to this standard deviation over their mean, as pyperf has it.
@@ -21,6 +22,7 @@ def lines(result: Profile) -> list[str]:
     """Return the lines that a person reads after profiling."""
     return [
         f"{result.app} {result.input} on {result.platform_name}: {_outcome(result)}".replace("  ", " "),
+        *_region(result),
         *_unstable(result),
         *_counters(result),
         *_tools(result),
@@ -54,7 +56,7 @@ def interval(values: Sequence[float]) -> tuple[float, float, str]:
 
 
 def _outcome(result: Profile) -> str:
-    succeeded = [done.wall_s for done in result.executions if done.status == OK]
+    succeeded = [done.runtime_s for done in result.executions if done.status == OK]
     failed = [done.status for done in result.executions if done.status != OK]
     words = []
     if succeeded:
@@ -67,6 +69,15 @@ def _outcome(result: Profile) -> str:
     if result.interrupted:
         words.append("interrupted; what was measured before is kept")
     return ", ".join(words)
+
+
+def _region(result: Profile) -> list[str]:
+    texts = [f"  note: {note}" for note in result.region_notes]
+    if region := next((done.marked for done in result.executions if done.marked), None):
+        whole_s = statistics.median(done.wall_s for done in result.executions if done.marked)
+        times = "once" if region.visits == 1 else several(region.visits, "time")
+        texts.insert(0, f"  in the marked region, entered {times}; the whole took {whole_s:.4g} s")
+    return texts
 
 
 def _counters(result: Profile) -> list[str]:
@@ -90,7 +101,7 @@ def _tools(result: Profile) -> list[str]:
 
 def _unstable(result: Profile) -> list[str]:
     """Return a warning where repeats differ, by the rule of pyperf: a standard deviation above 10 % of the mean."""
-    wall_s = [done.wall_s for done in result.executions if done.status == OK]
+    wall_s = [done.runtime_s for done in result.executions if done.status == OK]
     if len(wall_s) < 2:
         return []
     share = statistics.stdev(wall_s) / statistics.mean(wall_s)

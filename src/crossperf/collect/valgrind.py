@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from crossperf.collect import callgrind, instructions
+from crossperf.collect import callgrind, instructions, regions
 from crossperf.collect.process import Execution, Runner, version_of
 from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
@@ -55,12 +55,13 @@ class ValgrindBackend:
         """Execute the command under callgrind and return its events, summed over processes."""
         with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
             folder = Path(name)
-            line = (*self.prefix(folder), *command)
-            execution = runner.execute(line, quiet=True, env=_PASSIVE)
+            options, env, marking = regions.for_callgrind(runner.region)
+            line = (*self.prefix(folder), *options, *command)
+            execution = runner.execute(line, quiet=True, env=_PASSIVE | env)
             if execution.status != OK:
                 raise _failed(execution, folder)
             events, notes = events_of(folder)
-        version, notes = version_of(self._valgrind or self.name), [*self._notes, *notes]
+        version, notes = version_of(self._valgrind or self.name), [*self._notes, *marking, *notes]
         facts = {"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}}
         return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes), facts=facts)
 
