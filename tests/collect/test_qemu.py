@@ -345,8 +345,8 @@ def test_conditional_branches_are_those_that_a_disassembler_finds_in_the_execute
     assert report is not None
     conditional = 0
     for block, executions in report.blocks.items():
-        ((_, _, mnemonic, _),) = engine.disasm_lite(block.code[-block.sizes[-1] :], 0, 1)
-        conditional += executions * (mnemonic.startswith("j") and mnemonic != "jmp")
+        for _, _, mnemonic, _ in engine.disasm_lite(block.code[-block.sizes[-1] :], 0, 1):
+            conditional += executions * (mnemonic.startswith("j") and mnemonic != "jmp")
     assert report.counts["conditional"] == pytest.approx(conditional, abs=5)
 
 
