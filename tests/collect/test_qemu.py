@@ -377,6 +377,6 @@ def test_a_report_cut_short_is_a_process_that_was_killed(tmp_path: Path) -> None
 
 
 def test_misses_between_two_edges_of_a_bin_are_taken_in_proportion() -> None:
-    distances = [0.0] * 40
+    distances = [0.0] * 40 + [5.0]  # five first touches
     distances[24] = 100.0  # 32 to 36 lines
-    assert [misses(distances, 5, lines) for lines in (32, 33, 35, 36)] == [105, 80, 30, 5]
+    assert [misses(distances, lines) for lines in (32, 33, 35, 36)] == [105, 80, 30, 5]
