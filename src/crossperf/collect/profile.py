@@ -31,7 +31,7 @@ GPU_TOOLS = ("ncu", "cupti", "nvprof", "rocprof")
 #: Their files are imported; nothing here starts them.
 READ_ONLY = ("nvprof",)
 #: Tools that execute the command's instructions one by one, and how many times as long that takes.
-_EMULATORS = {"qemu": "10 to 60", "valgrind": "20 to 200"}
+_EMULATORS = {"qemu": "10 to 100", "valgrind": "20 to 200"}
 #: Above this many seconds a command is not executed under them unless that is asked for.
 _LONG_S = 60.0
 #: What a shell reports for a command that Ctrl-C ended.
