@@ -72,8 +72,9 @@ def test_every_formula_of_the_catalog_names_a_counter_and_has_a_value_for_sound_
     rising = {event: 100.0 + number for number, event in enumerate(known.events)}
     falling = {event: 100.0 - number for number, event in enumerate(known.events)}
     whole = {event: 1000.0 if event == known.events[-1] else 1.0 for event in known.events}
+    share = dict.fromkeys(known.events, 0.5)
     values = []
-    for events in (rising, falling, whole):
+    for events in (rising, falling, whole, share):
         try:
             values.append(known.value(events | ({known.given: 1.0} if known.given else {})))
         except UndefinedError:

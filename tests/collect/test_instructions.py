@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from crossperf.collect import instructions
-from crossperf.collect.instructions import CONTROL, FLOAT, INT, MEMORY, Code, decoder, kind_on_arm64, kind_on_x86
+from crossperf.collect.instructions import (
+    ATOMIC,
+    CONTROL,
+    FLOAT,
+    INT,
+    MEMORY,
+    Code,
+    decoder,
+    kind_on_arm64,
+    kind_on_x86,
+)
 from tests.collect.real import need
 
 capstone = pytest.importorskip("capstone", reason="capstone is not installed: pip install 'crossperf[valgrind]'")
@@ -14,7 +24,9 @@ capstone = pytest.importorskip("capstone", reason="capstone is not installed: pi
 X86 = [
     ("add", "rax, rbx", INT),
     ("add", "rax, qword ptr [rbx]", INT | MEMORY),
-    ("lock xadd", "dword ptr [rax], ecx", INT | MEMORY),
+    ("lock xadd", "dword ptr [rax], ecx", INT | MEMORY | ATOMIC),
+    ("xchg", "dword ptr [rax], ecx", MEMORY | ATOMIC),
+    ("xchg", "eax, ecx", 0),
     ("lea", "rax, [rbx + rcx*8]", INT),
     ("mov", "rax, rbx", 0),
     ("mov", "rax, qword ptr [rbx]", MEMORY),
@@ -53,7 +65,15 @@ ARM = [
     ("add", INT),
     ("ldr", MEMORY),
     ("stp", MEMORY),
-    ("ldadd", MEMORY),
+    ("ldadd", MEMORY | ATOMIC),
+    ("ldaxr", MEMORY | ATOMIC),
+    ("stlxr", MEMORY | ATOMIC),
+    ("casal", MEMORY | ATOMIC),
+    ("swp", MEMORY | ATOMIC),
+    ("ldaddalb", MEMORY | ATOMIC),
+    ("ldset", MEMORY | ATOMIC),
+    ("ldar", MEMORY),
+    ("ldp", MEMORY),
     ("fmadd", FLOAT),
     ("fmul", FLOAT),
     ("scvtf", FLOAT),
@@ -127,7 +147,7 @@ def test_a_block_ends_where_the_number_of_executions_changes(tmp_path: Path) -> 
 
 def test_counts_weigh_each_kind_and_what_is_no_code_is_unknown(tmp_path: Path) -> None:
     found = mix_of("add rax, qword ptr [rbx]\nmulsd xmm0, xmm1\nret", tmp_path, count=10)
-    assert found.kinds == {"int": 10, "float": 10, "memory": 20, "control": 10}
+    assert found.kinds == {"int": 10, "float": 10, "memory": 20, "control": 10, "atomic": 0}
     assert instructions.mix({"???": {16: 7}}).unknown == 7
 
 

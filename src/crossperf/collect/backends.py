@@ -11,6 +11,7 @@ from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.papi import PapiBackend
 from crossperf.collect.perf import PerfBackend
 from crossperf.collect.process import Runner
+from crossperf.collect.qemu import QemuBackend
 from crossperf.collect.rocprof import RocprofBackend
 from crossperf.collect.strace import StraceBackend
 from crossperf.collect.valgrind import CacheShape, ValgrindBackend, parse_caches
@@ -61,7 +62,7 @@ def backends(
     Parameters
     ----------
     cache
-        What valgrind simulates in place of the machine's own caches: bytes, ways and bytes a line of ``I1``, ``D1``
+        What qemu and valgrind take in place of the machine's own caches: bytes, ways and bytes a line of ``I1``, ``D1``
         or ``LL``, or the same as text (``D1=32768,8,64``).
     multiplex
         Let perf count all its events in one execution and scale them.
@@ -77,6 +78,7 @@ def backends(
         PerfBackend(facts.cpu_vendor, multiplex),
         PapiBackend(),
         StraceBackend(),
+        QemuBackend({**assumed, **given}, () if given else notes),
         ValgrindBackend({**assumed, **given}, () if given else notes),
     ]
 

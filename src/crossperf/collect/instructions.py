@@ -1,8 +1,8 @@
-"""Sorts executed instructions into integer, floating point, memory and control, and finds the independent ones.
+"""Sorts executed instructions into integer, floating point, memory, control and atomic, and finds the independent ones.
 
-Each distinct instruction is decoded once. An instruction that loads and adds counts as memory and as
-integer, as a processor's own counters count it, so the shares may add up to more than one; moves between
-registers, shuffles and no-ops are in none.
+What was executed comes as addresses in object files (callgrind) or as the bytes of blocks (qemu). Each distinct
+instruction is decoded once. An instruction that loads and adds counts as memory and as integer, as a processor's own
+counters count it, so the shares may add up to more than one; moves between registers, shuffles and no-ops are in none.
 
 An instruction is independent if it reads no register (flags included) that an earlier instruction of its
 basic block wrote. A block ends at a jump, call or return, at a gap, and where the number of executions
@@ -24,8 +24,8 @@ from typing import IO, Any, NamedTuple
 
 from crossperf.errors import MissingDependencyError
 
-INT, FLOAT, MEMORY, CONTROL = 1, 2, 4, 8
-_KINDS = {"int": INT, "float": FLOAT, "memory": MEMORY, "control": CONTROL}
+INT, FLOAT, MEMORY, CONTROL, ATOMIC = 1, 2, 4, 8, 16
+_KINDS = {"int": INT, "float": FLOAT, "memory": MEMORY, "control": CONTROL, "atomic": ATOMIC}
 #: The longest instruction of any architecture here.
 _LONGEST = 15
 
@@ -63,6 +63,38 @@ class Decoded(NamedTuple):
     size: int
 
 
+class ExecutedBlock(NamedTuple):
+    """Straight code: the size of each instruction as one byte, and the bytes of all."""
+
+    sizes: bytes
+    code: bytes
+
+
+class _Tally:
+    """Adds executed blocks up to a mix."""
+
+    def __init__(self) -> None:
+        self._by_kind = [0] * (2 * ATOMIC)
+        self._independent = 0
+        self.unknown = 0
+
+    def add(self, block: Iterable[Decoded], count: int) -> None:
+        """Add the instructions of one basic block, each executed `count` times."""
+        by_kind, independent, written = self._by_kind, 0, 0
+        for kind, reads, writes, _ in block:
+            by_kind[kind] += count
+            if not reads & written:
+                independent += 1
+            written |= writes
+        self._independent += independent * count
+
+    def mix(self) -> Mix:
+        """Return the sum of what was added."""
+        by_kind = list(enumerate(self._by_kind))
+        kinds = {name: sum(count for kind, count in by_kind if kind & bit) for name, bit in _KINDS.items()}
+        return Mix(kinds, sum(self._by_kind), self._independent, self.unknown)
+
+
 def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
     """Return the mix of the instructions executed in each object file, keyed by address."""
     total = NOTHING
@@ -75,8 +107,8 @@ def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
 
 def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
     """Return the mix of the executed addresses of one object."""
-    by_kind = [0] * 16
-    independent = unknown = written = 0
+    tally = _Tally()
+    block: list[Decoded] = []
     expected, last_count = -1, -1
     addresses = sorted(counts)
     decode = code.decode
@@ -84,20 +116,37 @@ def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
         count = counts[address]
         # Cut at the next executed address, equal instructions are equal bytes, which are decoded once.
         decoded = decode(address, after - address if after - address < _LONGEST else _LONGEST)
+        if address != expected or count != last_count or decoded is None:
+            tally.add(block, last_count)
+            block = []
         if decoded is None:
-            unknown += count
+            tally.unknown += count
             expected = -1
             continue
-        if address != expected or count != last_count:
-            written = 0
-        by_kind[decoded.kind] += count
-        if not decoded.reads & written:
-            independent += count
-        written |= decoded.writes
+        block.append(decoded)
         expected = -1 if decoded.kind & CONTROL else address + decoded.size
         last_count = count
-    kinds = {name: sum(by_kind[kind] for kind in range(16) if kind & bit) for name, bit in _KINDS.items()}
-    return Mix(kinds, sum(by_kind), independent, unknown)
+    tally.add(block, last_count)
+    return tally.mix()
+
+
+def mix_of_blocks(executions: Mapping[ExecutedBlock, int], machine: str) -> Mix:
+    """Return the mix of executed blocks, code of a just-in-time compiler among them."""
+    tally = _Tally()
+    with _ONE_AT_A_TIME:
+        decode = decoder(machine)
+        for (sizes, code), count in executions.items():
+            block: list[Decoded] = []
+            start = 0
+            for size in sizes:
+                decoded = decode(code[start : start + size])
+                start += size
+                if decoded is None:
+                    tally.unknown += count
+                else:
+                    block.append(decoded)
+            tally.add(block, count)
+    return tally.mix()
 
 
 class Code:
@@ -306,6 +355,8 @@ def kind_on_x86(mnemonic: str, operands: str) -> int:
     kind = _x86_mnemonic(mnemonic)
     if "[" in operands and not _X86["no_access"].fullmatch(mnemonic):
         kind |= MEMORY
+        if mnemonic == "xchg" or "lock " in mnemonic:
+            kind |= ATOMIC
     # One name, two instructions: comparing doubles, and comparing strings of words.
     if kind & FLOAT and mnemonic.endswith("cmpsd") and "mm" not in operands:
         kind = kind & ~FLOAT | INT
@@ -317,7 +368,7 @@ def kind_on_arm64(mnemonic: str, operands: str) -> int:  # noqa: ARG001 - the sa
     if _ARM["control"].fullmatch(mnemonic):
         return CONTROL
     if _ARM["memory"].fullmatch(mnemonic):
-        return MEMORY if mnemonic != "prfm" else 0
+        return MEMORY | (ATOMIC if _ARM["atomic"].fullmatch(mnemonic) else 0) if mnemonic != "prfm" else 0
     if _ARM["float"].fullmatch(mnemonic):
         return FLOAT
     return 0 if _ARM["moves"].fullmatch(mnemonic) else INT

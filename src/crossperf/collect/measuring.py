@@ -19,6 +19,8 @@ from crossperf.errors import CollectError, MissingDependencyError, SettingsError
 from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
 
+#: Tools that execute the instructions of a command one by one.
+_EMULATORS = ("qemu", "valgrind")
 #: Seconds for all executions under tools together, unless the caller gives others.
 COUNT_LIMIT_S = 600.0
 #: Estimates are right within this factor; a tool that would take longer still is not tried.
@@ -193,8 +195,8 @@ class _Session:
     def _superfluous(self, backend: Backend) -> str | None:
         """Return why a tool would add nothing to what is known already, or ``None``."""
         counters = {formula.counter for formula in catalog.FORMULAS if formula.tool == backend.name}
-        if backend.name == "valgrind" and "warp_blocks" in self.result.counted.values:
-            return "left out: the work is on the GPU, and valgrind cannot run its driver"
+        if backend.name in _EMULATORS and "warp_blocks" in self.result.counted.values:
+            return f"left out: the work is on the GPU, and {backend.name} cannot run its driver"
         if counters and counters <= self.result.counted.values.keys():
             return "left out: other tools counted all that it could"
         return None

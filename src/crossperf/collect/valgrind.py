@@ -21,7 +21,7 @@ from crossperf.records import OK
 #: Bytes, ways and bytes a line of one cache.
 CacheShape = tuple[int, int, int]
 #: Valgrind runs one thread at a time: a thread that spins for another would count its waiting.
-_PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
+PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 class ValgrindBackend:
@@ -57,7 +57,7 @@ class ValgrindBackend:
             folder = Path(name)
             options, env, marking = regions.for_callgrind(runner.region)
             line = (*self.prefix(folder), *options, *command)
-            execution = runner.execute(line, quiet=True, env=_PASSIVE | env)
+            execution = runner.execute(line, quiet=True, env=PASSIVE | env)
             if execution.status != OK:
                 raise _failed(execution, folder)
             events, notes = events_of(folder)
