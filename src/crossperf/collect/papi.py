@@ -100,7 +100,8 @@ def choose(refused: Container[str]) -> tuple[list[str], list[str]]:
     missed: dict[str, None] = {}
     for formulas in by_counter.values():
         usable = [each for each in formulas if not any(name in refused for name in {*each.events} - each.optional)]
-        taken = (usable or formulas)[0]
+        # What only another processor could count is not missed.
+        taken = (usable or [each for each in formulas if each.on == "any CPU"] or formulas)[0]
         chosen |= dict.fromkeys(name for name in taken.events if usable and name not in refused)
         missed |= dict.fromkeys(name for name in taken.events if not usable and name in refused)
     return list(chosen), [name for name in missed if name not in chosen]
