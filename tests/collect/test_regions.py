@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from crossperf import include_path
-from crossperf.collect import regions
+from crossperf.collect import regions, summary
 from crossperf.collect.perf import PerfBackend
 from crossperf.collect.process import Runner
 from crossperf.collect.profile import Profile, profile
 from crossperf.collect.regions import Region
 from crossperf.collect.strace import StraceBackend
 from crossperf.collect.valgrind import ValgrindBackend
-from crossperf.importers.measurement import Measurement
+from crossperf.importers.measurement import Measurement, counted
 from tests.collect.real import compiled, need, unavailable
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -60,6 +60,11 @@ def test_the_runtime_is_that_of_the_region_and_the_whole_is_kept(marked: str) ->
     assert run.metadata["region_visits"] == 3
 
 
+def test_the_summary_names_the_region_and_the_time_of_the_whole(marked: str) -> None:
+    assert "in the marked region, entered 3 times; the whole took 0." in summary.lines(result(marked, "3", "0"))[1]
+    assert "entered once" in summary.lines(result(marked, "1", "0"))[1]
+
+
 def test_page_faults_and_bytes_are_those_of_the_region(marked: str) -> None:
     (run,) = result(marked, "3", "0", "pages").runs
     assert run.counters["page_faults"] == pytest.approx(3 * 256, abs=5)
@@ -97,6 +102,29 @@ def test_a_child_forked_after_a_region_does_not_count_it_again(marked: str) -> N
     assert under_valgrind(marked, "3", str(ROUNDS), "after").events["Ir"] == pytest.approx(INSTRUCTIONS, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("how", "instructions"), [("", INSTRUCTIONS), ("thread", INSTRUCTIONS), ("fork", 2 * INSTRUCTIONS)]
+)
+def test_qemu_counts_the_instructions_of_the_region_alone(marked: str, how: str, instructions: int) -> None:
+    qemu = pytest.importorskip("crossperf.collect.qemu", reason="this version has no back end qemu")
+    backend = qemu.QemuBackend(CACHES)
+    if reason := backend.why_not():
+        unavailable(reason)
+    command = [marked, "3", str(ROUNDS), how]
+    measurement = backend.count(command, marking(region_of(*command)))
+    assert counted([measurement]).values["instructions"] == pytest.approx(instructions, rel=0.01)
+
+
+@pytest.mark.slow
+def test_ranks_count_their_time_once(marked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("mpirun")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    region = region_of("mpirun", "--oversubscribe", "-n", "3", marked, "3", "0", "sleep")
+    assert (region.processes, region.visits) == (3, 9)
+    assert 0.06 < region.wall_s < 0.15
+
+
 def test_empty_caches_are_noted_where_other_threads_work(marked: str) -> None:
     assert region_of(marked, "3", "3000000", "thread").threaded
     assert not region_of(marked, "3", "3000000").threaded
@@ -132,7 +160,7 @@ def test_strace_keeps_the_threads_of_the_whole_and_drops_the_files(marked: str) 
     command = [marked, "3", "0", "thread"]
     region = region_of(*command)
     measurement = regions.counted_in(region, StraceBackend().count(command, marking(region)))
-    assert measurement.events["strace.threads_started"] == 3
+    assert counted([measurement]).values["threads"] == 4
     assert measurement.events["strace.files_opened"] is None
     assert any("marked region" in note for note in measurement.notes)
 

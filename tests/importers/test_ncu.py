@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
 
 from crossperf.errors import MissingDependencyError, ProfileFileError
 from crossperf.importers import ncu
+from crossperf.importers.detect import guess
 from crossperf.importers.measurement import counted
 from tests.collect.gpu_known import BLOCKS, BYTES_LOADED, BYTES_STORED, DIVERGENT, FP64, SECTORS_L1, THREADS, WARPS
 
@@ -91,12 +93,12 @@ def test_every_counter_that_ncu_knows_comes_out() -> None:
         "cache_miss_ratio",
         "l2_miss_ratio",
         "llc_miss_ratio",
-        "branch_miss_ratio",
-        "warp_blocks",
-        "threads",
         "cache_miss_rate",
         "l2_miss_rate",
         "llc_miss_rate",
+        "branch_miss_ratio",
+        "warp_blocks",
+        "threads",
         "kernel_launches",
         "block_size",
         "occupancy",
@@ -251,3 +253,31 @@ def test_a_cut_table_is_told(tmp_path: Path) -> None:
 def test_a_table_without_launches_is_told(tmp_path: Path) -> None:
     with pytest.raises(ProfileFileError, match="no kernel launch"):
         ncu.read(_table(tmp_path, '"byte","ns","inst"'))
+
+
+def test_runtime_is_the_time_of_all_kernels_and_says_so(tmp_path: Path) -> None:
+    path = _table(tmp_path, '"byte","usecond","inst"', '"10","2.5","3"', '"10","1.5","3"')
+    (found,) = ncu.read(path)
+    assert found.runtime_s == pytest.approx(4e-6)
+    assert any("runtime is the time of 2 kernels, added up" in note for note in found.notes)
+
+
+def test_a_table_that_was_written_again_without_quotes_reads_alike(tmp_path: Path) -> None:
+    path = _table(tmp_path, '"byte","usecond","inst"', '"10","2.5","3"')
+    bare = tmp_path / "bare.csv"
+    rows = list(csv.reader(path.read_text().splitlines()[1:-1]))
+    with bare.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows(rows)
+    assert bare.read_text(encoding="utf-8").startswith("\ufeffID,Process ID")
+    assert guess(bare) == "ncu"
+    assert ncu.read(bare) == ncu.read(path)
+
+
+def test_without_its_row_of_units_a_time_could_be_of_any(tmp_path: Path) -> None:
+    path = _table(tmp_path, '"byte","usecond","inst"', '"10","2.5","3"')
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:2] + lines[3:]))
+    (found,) = ncu.read(path)
+    assert found.runtime_s is None
+    assert found.events["smsp__inst_executed.sum"] == 3
+    assert any("no runtime" in note for note in found.notes)

@@ -15,7 +15,7 @@ _SECTIONS = {
     "Start here": {
         "demo": "Run the main job end to end on measured runs that come along.",
         "toy": "Write a runs table drawn from a known law.",
-        "runs": "Check a runs table, or describe what it holds.",
+        "runs": "Check, describe or rename what a runs table holds.",
     },
     "Measure": {
         "profile": "Run a command and add its counters and time to a table.",

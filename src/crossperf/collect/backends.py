@@ -19,7 +19,7 @@ from crossperf.errors import CollectError, SettingsError, did_you_mean
 from crossperf.importers.measurement import Measurement
 from crossperf.platforms import MachineFacts, cache_geometry
 
-AUTO, OS = "auto", "os"
+AUTO, QUICK, OS = "auto", "quick", "os"
 
 
 class Backend(Protocol):
@@ -94,14 +94,19 @@ def choices(known: Sequence[Backend]) -> list[BackendChoice]:
 
 
 def chosen(known: Sequence[Backend], wanted: str) -> list[Backend]:
-    """Return the back ends of a choice: ``auto``, ``os``, or names such as ``perf,valgrind``; those must work here."""
+    """Return the back ends of a choice: ``auto``, ``quick``, ``os``, or names such as ``perf,valgrind``.
+
+    Those that are named must work here.
+    """
     by_name = {backend.name: backend for backend in known}
+    if wanted == QUICK:
+        return [backend for backend in known if backend.name == "perf"]
     if wanted == AUTO:
         return list(known)
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     for name in names:
         if name not in (*by_name, OS):
-            expected = f"{AUTO}, {OS} or one of {', '.join(by_name)}"
+            expected = f"{AUTO}, {QUICK}, {OS} or one of {', '.join(by_name)}"
             problem = f"backend: found {name!r}{did_you_mean(name, by_name)}, expected {expected}."
             raise SettingsError(problem, argument="backend")
     for name in names:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 #: Names the library that knows what a mark does, where crossperf runs the program.
 LIBRARY = "CROSSPERF_REGION_LIBRARY"
@@ -51,7 +52,7 @@ def _mark(begins: int) -> None:
 
 
 @functools.cache
-def _library(path: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _library(path: str) -> Any:
     import ctypes
 
     return ctypes.CDLL(path)

@@ -46,7 +46,7 @@ static const char *last_part(const char *path) {
 static int is_launcher(char **env, const char *path) {
     const char *all = value_of(env, "CROSSPERF_LAUNCHERS");
     char name[256];
-    snprintf(name, sizeof name, " %s ", last_part(path));
+    snprintf(name, sizeof name, " %.15s ", last_part(path));  // as many letters as the kernel keeps
     return all && strstr(all, name);
 }
 // The kernel's name of this process: qemu answers for most of /proc/self in the program's place, not for this.

@@ -25,12 +25,15 @@ from typing import Any
 from crossperf.collect.compiling import compiler, shared_library
 from crossperf.collect.instructions import ExecutedBlock, Mix, decoder, mix_of_blocks
 from crossperf.collect.process import Execution, Runner, ask, resolve, version_of
-from crossperf.collect.valgrind import LAUNCHERS, PASSIVE, CacheShape
+from crossperf.collect.starters import left_out
+from crossperf.collect.valgrind import PASSIVE, CacheShape
 from crossperf.errors import CollectError
 from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
 
 _LINE_BYTES = 64
+#: Up to this size the plugin's near stack is the better one: it holds at least 4096 lines, one in eight.
+_NEAR_BYTES = 4096 * 8 * _LINE_BYTES
 #: Sizes of the miss-ratio curve as the catalog names them.
 CURVE = {
     "32k": 1 << 15,
@@ -45,7 +48,7 @@ CURVE = {
 _SUMS = (
     "loads", "stores", "bytes_loaded", "bytes_stored", "sequential", "irregular",
     "footprint_bytes", "conditional", "conditional_missed", "indirect", "indirect_missed", "unsure", "files_opened",
-    "bytes_read", "first_touches",
+    "bytes_read",
 )  # fmt: skip
 #: What is known where the program's start is marked.
 _OF_START = ("startup_instructions", "startup_files_opened", "startup_bytes_read")
@@ -134,7 +137,7 @@ class QemuBackend:
             "CROSSPERF_QEMU_CPU": _CPU.get(self._machine, "max"),
             "CROSSPERF_QEMU_PLUGIN": str(self._plugin),
             "CROSSPERF_QEMU_OUT": str(folder),
-            "CROSSPERF_LAUNCHERS": f" {' '.join(LAUNCHERS)} ",
+            "CROSSPERF_LAUNCHERS": f" {' '.join(sorted(left_out()))} ",
             "LD_PRELOAD": _preloaded(self._shim),
         }
         return variables | ({"CROSSPERF_QEMU_TOGGLES": "1"} if self.toggles else {})
@@ -298,27 +301,30 @@ def _mix(sorted_out: Mix) -> dict[str, float | None]:
 
 def _at_sizes(reports: Sequence[ProcessReport], caches: Mapping[str, CacheShape]) -> dict[str, float | None]:
     """Return the misses of caches of the curve's sizes, and of the machine's own."""
-    distances = [sum(bins) for bins in zip(*(report.counts["distances"] for report in reports), strict=True)]
-    first = sum(report.counts["first_touches"] for report in reports)
+    near, far = (
+        [sum(bins) for bins in zip(*(r.counts[name] for r in reports), strict=True)] for name in ("near", "far")
+    )
     accesses = sum(report.counts["loads"] + report.counts["stores"] for report in reports)
     sizes = {f"misses_{name}": size for name, size in CURVE.items()}
     sizes |= {f"{level.lower()}_misses": caches[level][0] for level in ("D1", "LL") if level in caches}
     return {
-        f"qemu.{name}": float(min(accesses, misses(distances, first, size / _LINE_BYTES)))
+        f"qemu.{name}": float(min(accesses, misses(near if size <= _NEAR_BYTES else far, size / _LINE_BYTES)))
         for name, size in sizes.items()
     }
 
 
-def misses(distances: Sequence[float], first_touches: float, lines: float) -> float:
+def misses(distances: Sequence[float], lines: float) -> float:
     """Return how many accesses miss in an LRU cache of some lines: those with as many other lines in between, or more.
 
-    >>> misses([0, 5, 7, 9], 2, 2)
-    18
+    The last of the distances are first touches.
+
+    >>> misses([0, 5, 7, 9, 2], 2)
+    18.0
     """
-    beyond = first_touches
-    for number, count in enumerate(distances):
+    *bins, beyond = map(float, distances)
+    for number, count in enumerate(bins):
         low, width = _bin(number)
-        beyond += count * min(1.0, max(0.0, (low + width - lines) / width)) if count else 0
+        beyond += count * min(1.0, max(0.0, (low + width - lines) / width)) if count else 0.0
     return beyond
 
 

@@ -72,6 +72,7 @@ enum {
     CLOCK = 4 * SAMPLED,   // times before they are numbered anew
     GROUP = 512,           // times whose bits are counted together
     RECENT = 16,
+    NEAR_HALVINGS = 3,     // the near stack follows one line in eight
     BINS = 320,            // of reuse distances: 8 an octave
     HISTORY = 8,           // outcomes of earlier branches that make the context of a branch
     CONTEXTS = 1 << 16,    // found by the upper 16 bits of a hash
@@ -115,7 +116,22 @@ struct slot { uint64_t line; uint32_t time, part; };
 struct counts {
     uint64_t instructions, accesses[2], bytes[2], sequential, irregular;
     uint64_t conditional, conditional_missed, indirect, indirect_missed, unsure;
-    uint64_t files_opened, bytes_read, first_touches, distances[BINS];
+    uint64_t files_opened, bytes_read;
+};
+
+// Sampled lines, last touched first: SHARDS with a fixed number of lines (Waldspurger and others, FAST 2015). Where there
+// are too many, the far stack takes half of them out of the sample, and the near one forgets the half touched longest ago:
+// it keeps its rate, so that small caches are known well whatever the size of the data.
+struct stack {
+    uint64_t threshold;            // a line is sampled if its hash is below
+    unsigned halvings;             // of the sample: a line stands for two to the power of it
+    bool forgets;
+    uint64_t top[RECENT];
+    uint32_t on_top, live, now;
+    struct slot *slots;
+    uint64_t bits[CLOCK / 64];
+    uint16_t group[CLOCK / GROUP];
+    uint64_t first_touches, distances[BINS];
 };
 
 struct cpu {
@@ -128,14 +144,8 @@ struct cpu {
     // The access that the current instruction has begun: a vector comes in pieces of 8 bytes.
     uint64_t open_key, open_end, open_room;
     uint64_t last_line;
-    // Sampled reuse distances: SHARDS with a fixed number of lines (Waldspurger and others, FAST 2015).
-    uint64_t threshold;            // a line is sampled if its hash is below
-    unsigned halvings;             // of the sample: a line stands for two to the power of it
-    uint64_t top[RECENT];
-    uint32_t on_top, live, now, part;
-    struct slot *slots;
-    uint64_t bits[CLOCK / 64];
-    uint16_t group[CLOCK / GROUP];
+    struct stack far, near;
+    uint32_t part;
     // Branches.
     uint64_t history, targets_history;
     uint64_t *contexts;            // all outcomes in the lower half, those taken in the upper one
@@ -189,20 +199,20 @@ static void *zeroed(size_t n, size_t size) {
 // line that leaves the array is given the next time, and a bit in a row of bits; as many lines lie between two touches
 // of a line as there are bits behind its own.
 
-static struct slot *slot_of(struct cpu *c, uint64_t line, uint64_t hash) {
+static struct slot *slot_of(struct stack *c, uint64_t line, uint64_t hash) {
     uint32_t i = hash % SLOTS;
     while (c->slots[i].time && c->slots[i].line != line) i = (i + 1) % SLOTS;
     return &c->slots[i];
 }
-static void set_bit(struct cpu *c, uint32_t time) {
+static void set_bit(struct stack *c, uint32_t time) {
     c->bits[time / 64] |= UINT64_C(1) << time % 64;
     c->group[time / GROUP]++;
 }
-static void clear_bit(struct cpu *c, uint32_t time) {
+static void clear_bit(struct stack *c, uint32_t time) {
     c->bits[time / 64] &= ~(UINT64_C(1) << time % 64);
     c->group[time / GROUP]--;
 }
-POPCOUNT static uint32_t bits_after(const struct cpu *c, uint32_t time) {
+POPCOUNT static uint32_t bits_after(const struct stack *c, uint32_t time) {
     uint32_t word = time / 64, group = time / GROUP, sum;
     sum = (uint32_t)__builtin_popcountll(c->bits[word] >> time % 64) - 1;
     for (word++; word % (GROUP / 64); word++) sum += (uint32_t)__builtin_popcountll(c->bits[word]);
@@ -210,7 +220,7 @@ POPCOUNT static uint32_t bits_after(const struct cpu *c, uint32_t time) {
     return sum;
 }
 // Numbers the times anew from 1.
-static void renumber(struct cpu *c) {
+static void renumber(struct stack *c) {
     struct slot **by_time = zeroed(CLOCK, sizeof *by_time);
     for (uint32_t i = 0; i < SLOTS; i++)
         if (c->slots[i].time && c->slots[i].time != ON_TOP) by_time[c->slots[i].time] = &c->slots[i];
@@ -221,24 +231,28 @@ static void renumber(struct cpu *c) {
         if (by_time[time]) set_bit(c, by_time[time]->time = ++c->now);
     free(by_time);
 }
-static void leaves_top(struct cpu *c, uint64_t line) {
+static void leaves_top(struct stack *c, uint64_t line) {
     if (c->now == CLOCK - 1) renumber(c);
     set_bit(c, slot_of(c, line, mixed(line))->time = ++c->now);
 }
-static void empty_top(struct cpu *c) {
+static void empty_top(struct stack *c) {
     while (c->on_top) leaves_top(c, c->top[--c->on_top]);
 }
-// Takes half of the lines out of the sample.
-static void sample_less(struct cpu *c) {
+// Keeps half of the lines: those with a smaller hash, or those touched last.
+static void keep_half(struct stack *c) {
     empty_top(c);
+    renumber(c);
     struct slot *all = c->slots;
+    uint32_t oldest = c->forgets ? c->live / 2 : 0;
     c->slots = zeroed(SLOTS, sizeof *all);
-    c->threshold /= 2;
-    c->halvings++;
+    if (!c->forgets) {
+        c->threshold /= 2;
+        c->halvings++;
+    }
     c->live = 0;
     for (uint32_t i = 0; i < SLOTS; i++) {
         uint64_t hash = mixed(all[i].line);
-        if (!all[i].time || hash >= c->threshold) continue;
+        if (all[i].time <= oldest || hash >= c->threshold) continue;
         *slot_of(c, all[i].line, hash) = all[i];
         c->live++;
     }
@@ -252,10 +266,10 @@ static unsigned bin_of(uint64_t distance) {
     unsigned bin = 16 + (octave - 4) * 8 + (unsigned)((distance >> (octave - 3)) & 7);
     return bin < BINS ? bin : BINS - 1;
 }
-static void count_distance(struct cpu *c, uint32_t between) {
-    if (on) c->counts.distances[bin_of((uint64_t)between << c->halvings)] += UINT64_C(1) << c->halvings;
+static void count_distance(struct stack *c, uint32_t between) {
+    if (on) c->distances[bin_of((uint64_t)between << c->halvings)] += UINT64_C(1) << c->halvings;
 }
-static void sample(struct cpu *c, uint64_t line, uint64_t hash) {
+static void sample(struct stack *c, uint64_t line, uint64_t hash, uint32_t part) {
     uint32_t place = 0;
     while (place < c->on_top && c->top[place] != line) place++;
     if (place < c->on_top) {
@@ -266,24 +280,35 @@ static void sample(struct cpu *c, uint64_t line, uint64_t hash) {
             count_distance(c, c->on_top + bits_after(c, s->time));
             clear_bit(c, s->time);
         } else {
-            if (on) c->counts.first_touches += UINT64_C(1) << c->halvings;
+            if (on) c->first_touches += UINT64_C(1) << c->halvings;
             s->line = line;
             c->live++;
         }
         s->time = ON_TOP;
-        if (on) s->part = c->part;
+        if (on) s->part = part;
         if (c->on_top == RECENT) leaves_top(c, c->top[--place]);
         else c->on_top++;
     }
     memmove(c->top + 1, c->top, place * sizeof *c->top);
     c->top[0] = line;
-    if (c->live > SAMPLED) sample_less(c);
+    if (c->live > SAMPLED) keep_half(c);
+}
+// The near stack begins as a copy of the far one, at the rate that it keeps.
+static void begin_near(struct cpu *c) {
+    c->near = c->far;
+    c->near.forgets = true;
+    c->near.slots = zeroed(SLOTS, sizeof *c->near.slots);
+    memcpy(c->near.slots, c->far.slots, SLOTS * sizeof *c->near.slots);
 }
 static inline void touch(struct cpu *c, uint64_t line) {
     if (line == c->last_line) return;  // distance 0: a hit in every cache
     c->last_line = line;
     uint64_t hash = mixed(line);
-    if (hash < c->threshold) sample(c, line, hash);
+    if (hash < c->near.threshold) sample(&c->near, line, hash, c->part);
+    if (hash < c->far.threshold) {
+        sample(&c->far, line, hash, c->part);
+        if (!c->near.slots && c->far.halvings == NEAR_HALVINGS) begin_near(c);
+    }
 }
 
 // Memory accesses.
@@ -365,13 +390,19 @@ static void branched(struct cpu *c, const struct block *from, const struct block
         c->targets_history = (c->targets_history << 16) ^ mixed(to->address) % (1 << 20);
     }
 }
+static void clear_stack(struct stack *c) {
+    empty_top(c);  // a line's part is noted when it comes to the top
+    memset(c->distances, 0, sizeof c->distances);
+    c->first_touches = 0;
+}
 static void clear(struct cpu *c) {
     c->era = era;
     memset(&c->counts, 0, sizeof c->counts);
     memset(c->contexts, 0, CONTEXTS * sizeof *c->contexts);
     c->thread_instructions = 0;
     c->last_line = 0;
-    empty_top(c);
+    clear_stack(&c->far);
+    if (c->near.slots) clear_stack(&c->near);
     c->part++;  // lines of before are not of this part's footprint
     for (unsigned i = 0; i < BLOCK_CHUNKS; i++)
         if (c->executions[i]) memset(c->executions[i], 0, CHUNK * sizeof **c->executions);
@@ -570,11 +601,11 @@ static uint64_t footprint(void) {
     unsigned halvings = 0;
     size_t n = 0, distinct = 0;
     for (unsigned i = 0; i <= highest_cpu; i++)
-        if (cpus[i] && cpus[i]->halvings > halvings) halvings = cpus[i]->halvings;
+        if (cpus[i] && cpus[i]->far.halvings > halvings) halvings = cpus[i]->far.halvings;
     uint64_t *lines = zeroed((size_t)(highest_cpu + 1) * SLOTS, sizeof *lines);
     for (unsigned i = 0; i <= highest_cpu; i++)
         for (uint32_t k = 0; cpus[i] && k < SLOTS; k++) {
-            const struct slot *s = &cpus[i]->slots[k];
+            const struct slot *s = &cpus[i]->far.slots[k];
             if (s->time && s->part == cpus[i]->part && mixed(s->line) < UINT64_MAX >> halvings) lines[n++] = s->line;
         }
     qsort(lines, n, sizeof *lines, by_line);
@@ -596,8 +627,19 @@ static void write_blocks(FILE *file) {
         fwrite(blocks[k]->data, blocks[k]->n_insns + blocks[k]->n_bytes, 1, file);
     }
 }
+// The last of the numbers are first touches: misses in every cache.
+static void add_distances(uint64_t *into, const struct stack *c) {
+    for (unsigned k = 0; k < BINS; k++) into[k] += c->distances[k];
+    into[BINS] += c->first_touches;
+}
+static void write_distances(FILE *file, const char *name, const uint64_t *numbers) {
+    fprintf(file, "\"%s\": [", name);
+    for (unsigned k = 0; k <= BINS; k++) fprintf(file, "%s%llu", k ? ", " : "", (unsigned long long)numbers[k]);
+    fputs("]", file);
+}
 static void report(const char *ended) {
     struct counts t = {0};
+    uint64_t near[BINS + 1] = {0}, far[BINS + 1] = {0};
     uint64_t busiest = busiest_thread;
     for (unsigned i = 0; i <= highest_cpu; i++) {
         struct cpu *c = cpus[i];
@@ -607,6 +649,9 @@ static void report(const char *ended) {
         const uint64_t *from = (const uint64_t *)&c->counts;
         uint64_t *into = (uint64_t *)&t;
         for (size_t k = 0; k < sizeof t / sizeof *into; k++) into[k] += from[k];
+        // A thread with little data has no need of its near stack.
+        add_distances(near, c->near.slots ? &c->near : &c->far);
+        add_distances(far, &c->far);
         if (c->thread_instructions > busiest) busiest = c->thread_instructions;
     }
     FILE *file = fopen(report_path, "we");
@@ -637,10 +682,10 @@ static void report(const char *ended) {
     NUMBER("parallel_regions", marks.parallel_regions);
     NUMBER("parallel_instructions", marks.parallel_instructions);
     NUMBER("blocks_left_out", blocks_left_out);
-    NUMBER("first_touches", t.first_touches);
-    fputs("\"distances\": [", file);
-    for (unsigned k = 0; k < BINS; k++) fprintf(file, "%s%llu", k ? ", " : "", (unsigned long long)t.distances[k]);
-    fprintf(file, "]}\n");
+    write_distances(file, "near", near);
+    fputs(", ", file);
+    write_distances(file, "far", far);
+    fputs("}\n", file);
     write_blocks(file);
     fclose(file);
 }
@@ -697,10 +742,10 @@ static void on_thread(plugin_id id, unsigned vcpu) {
         c->previous = NULL;
     } else {
         c = zeroed(1, sizeof *c);
-        c->threshold = UINT64_MAX;
+        c->far.threshold = UINT64_MAX;
         c->part = 1;
         c->era = era;
-        c->slots = zeroed(SLOTS, sizeof *c->slots);
+        c->far.slots = zeroed(SLOTS, sizeof *c->far.slots);
         c->contexts = zeroed(CONTEXTS, sizeof *c->contexts);
         cpus[vcpu] = c;
         if (vcpu > highest_cpu) highest_cpu = vcpu;

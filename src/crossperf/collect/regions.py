@@ -1,4 +1,4 @@
-"""Regions that a program marks (``crossperf.h``, `crossperf.region`): what it did there, and tools told to count there.
+"""Regions that a program marks (``crossperf.h``, `crossperf.region`): what it does there, and how tools count there.
 
 Every native execution names the file that marks write. A program that wrote it is marked: its time is the region's,
 and each tool counts in the region alone, as far as it can.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _FILE, _PERF, _REQUESTS = "CROSSPERF_REGION_FILE", "CROSSPERF_REGION_PERF", "CROSSPERF_REGION_REQUESTS"
 #: What a process writes in this order behind its depth, visits, first begin and last end; see region.c.
-_COUNTS = ("wall_s", "cpu_s", "own_cpu_s", "minor_faults", "major_faults", "rchar", "wchar", "read_bytes", "write_bytes")
-_IO = _COUNTS[5:]
+_IO = ("rchar", "wchar", "read_bytes", "write_bytes")
+_COUNTS = ("wall_s", "cpu_s", "own_cpu_s", "minor_faults", "major_faults", *_IO)
 _RECORD = struct.Struct(f"={4 + len(_COUNTS)}d")
 #: Callgrind's requests: ZERO_STATS, TOGGLE_COLLECT, START_INSTRUMENTATION, STOP_INSTRUMENTATION.
 _ZERO, _TOGGLE, _START, _STOP = (0x43540000 + number for number in (1, 2, 4, 5))
@@ -86,7 +86,9 @@ class Region:
 
 
 def execute(runner: Runner, command: Sequence[str], *, quiet: bool = False) -> Execution:
-    """Execute a command natively, with the region that it marks, if it does."""
+    """Execute a command natively, with the region that it marks, unless the whole is asked for."""
+    if runner.whole:
+        return runner.execute(command, quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="crossperf-") as folder:
         execution = runner.execute(command, env={**library(), _FILE: str(Path(folder, "region"))}, quiet=quiet)
         return replace(execution, region=read(Path(folder)))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from crossperf.collect import callgrind, instructions, regions
 from crossperf.collect.process import Execution, Runner, version_of
+from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
 from crossperf.importers.measurement import Measurement
 from crossperf.platforms import CacheGeometry
@@ -20,8 +21,6 @@ from crossperf.records import OK
 
 #: Bytes, ways and bytes a line of one cache.
 CacheShape = tuple[int, int, int]
-#: They start the ranks of an MPI program and are not part of it.
-LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun")
 #: Valgrind runs one thread at a time: a thread that spins for another would count its waiting.
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
@@ -89,7 +88,7 @@ def measured_in(folder: Path) -> Measurement:
             lost += 1
             continue
         program = Path((profile.command.split() or [""])[0]).name
-        if program in LAUNCHERS:
+        if program[:15] in left_out():
             launchers.add(program)
             continue
         processes += 1
@@ -123,7 +122,9 @@ def _failed(execution: Execution, folder: Path) -> CollectError:
         advice = "Compile it for an older processor, such as -march=x86-64-v3, or install a newer valgrind"
         problem = f"valgrind does not know an instruction of this program (bytes {unhandled[1].strip()})"
         return CollectError(f"{problem}. {advice}")
-    return CollectError(f"the command failed under valgrind: {execution.status}")
+    own = re.findall(r"^(?:==\d+== )?((?:valgrind: |Process terminating ).+)$", logs, re.MULTILINE)
+    words = f" ({own[-1][:200]})" if own else ""
+    return CollectError(f"the command failed under valgrind: {execution.status}{words}")
 
 
 def parse_caches(text: str) -> dict[str, CacheShape]:

@@ -12,11 +12,11 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossperf.errors import MissingDependencyError, ProfileFileError, some_of
+from crossperf.errors import MissingDependencyError, ProfileFileError, several, some_of
 from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement, added_up
 
@@ -36,6 +36,8 @@ _KERNELS_KEPT = 20
 #: This many rows settle how a file spells its numbers; each holds some in the billions.
 _ROWS_LOOKED_AT = 200
 _REPORT_START = b"NVR\0"
+#: Tables that another program wrote again have no quotes where none are needed.
+_HEAD = re.compile(r'\ufeff?("ID"|ID),')
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,19 @@ def read(path: Path) -> list[Measurement]:
     if not every_launch:
         advice = "Profile a program that uses the GPU; a report that was cut short reads like this too."
         raise unusable(path, f"found no kernel launch, expected at least one. {advice}")
-    return [total(every_launch)]
+    runtime_s, note = kernel_time(every_launch)
+    sums = total(every_launch)
+    return [replace(sums, runtime_s=runtime_s, notes=(*sums.notes, note))]
+
+
+def kernel_time(launches: Sequence[NcuLaunch]) -> tuple[float | None, str]:
+    """Return the seconds of all kernels, added up, and a note on them."""
+    nanoseconds = added_up(launch.metrics.get(TIME) for launch in launches)
+    if not nanoseconds:
+        return None, f"no runtime: some kernels have no {TIME}; give one yourself"
+    number = several(len(launches), "kernel")
+    under = "under ncu, which runs one at a time, at fixed clocks and with empty caches unless set otherwise"
+    return nanoseconds * 1e-9, f"runtime is the time of {number}, added up, {under}: the host's work is not in it"
 
 
 def launches(path: Path) -> list[NcuLaunch]:
@@ -147,7 +161,7 @@ def _kernels(launches: Sequence[NcuLaunch]) -> list[dict[str, Any]]:
 
 def header_at(lines: Sequence[str]) -> int | None:
     """Return the number of the line that heads ncu's table, or ``None``."""
-    return next((i for i, line in enumerate(lines) if line.startswith('"ID",') and '"Kernel Name"' in line), None)
+    return next((i for i, line in enumerate(lines) if _HEAD.match(line) and "Kernel Name" in line), None)
 
 
 def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
@@ -160,7 +174,7 @@ def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
         raise unusable(path, f"{problem}.{why} Make one with: ncu --csv --page raw --log-file FILE COMMAND")
     table = csv.reader(line for line in lines[start:] if not line.startswith("=="))
     try:
-        header = next(table)
+        header = [name.lstrip("\ufeff").strip('"') for name in next(table)]
         rows = [row for row in table if row and (row[0].isdigit() or (not row[0] and len(row) == len(header)))]
     except csv.Error as error:
         raise unusable(path, f"no proper CSV ({error}). Record it again.") from error
@@ -172,6 +186,8 @@ def _wide(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str
     """Yield launches of the page ``raw``: one row each, after a row of units."""
     units = dict(zip(header, rows.pop(0), strict=True)) if rows and not rows[0][0] else {}
     kept = [(at, name) for at, name in enumerate(header) if _adds_up(name) or name in _OF_LAUNCH]
+    # Whoever wrote the table again may have dropped the row of units: then a time could be of any.
+    kept = [(at, name) for at, name in kept if units or name != TIME]
     labels = [(at, name) for at, name in enumerate(header) if "__" not in name or name == _GPU]
     for row in rows:
         if len(row) != len(header):
