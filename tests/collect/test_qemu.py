@@ -317,8 +317,9 @@ def test_valgrind_counts_the_same_of_real_programs(command: list[str]) -> None:
     need("valgrind", *command[:1])
     both = [tool.count(command, Runner()) for tool in (QemuBackend(CACHES), ValgrindBackend(CACHES))]
     here, there = (counted([each]).values for each in both)
-    # The C library takes other ways of copying under either, and a hash of Python is salted.
-    assert here["instructions"] == pytest.approx(there["instructions"], rel=0.02)
+    # The C library takes other ways of copying under either, and a hash of Python is salted; valgrind loads two
+    # libraries of its own, in which the loader looks for every symbol.
+    assert here["instructions"] == pytest.approx(there["instructions"], rel=0.02, abs=250_000)
     for name in ("int_ratio", "mem_ratio", "control_ratio"):
         assert here[name] == pytest.approx(there[name], abs=0.01), name
     # A jump into the middle of a block is seen by its address alone there.
