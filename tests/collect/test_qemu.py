@@ -307,7 +307,7 @@ def _running(word: str) -> bool:
         [
             "sqlite3",
             ":memory:",
-            "create table t as select value as v from generate_series(1, 3000); select avg(v) from t",
+            "create table t as select value as v from generate_series(1, 20000); select avg(v) from t",
         ],
         ["/usr/bin/python3", "-S", "-c", "sum(i * i % 7 for i in range(300))"],
     ],
