@@ -332,7 +332,9 @@ def test_valgrind_counts_the_same_of_real_programs(command: list[str]) -> None:
     )
     # Valgrind counts some exits of its own as branches.
     assert branches == pytest.approx(branches_there, rel=0.1)
-    assert missed / branches == pytest.approx(missed_there / branches_there, rel=0.3)
+    # Two predictors: ours is of a later generation, and misses at most a little more anywhere.
+    ratio = missed / branches / (missed_there / branches_there)
+    assert 1 / 3 < ratio < 1.3
 
 
 def test_conditional_branches_are_those_that_a_disassembler_finds_in_the_executed_blocks(tmp_path: Path) -> None:
