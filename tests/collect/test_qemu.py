@@ -167,7 +167,7 @@ def test_regions_of_llvms_openmp_get_their_arguments_and_are_counted(tmp_path: P
 def test_what_an_empty_program_executes_is_nearly_all_start_up(known: Path, programs: dict[str, Path]) -> None:
     empty = counted([measured(known, "empty")]).values
     assert 0.95 < empty["startup_instructions"] / empty["instructions"] <= 1
-    assert empty["startup_files_opened"] == empty["io_files_opened"] >= 2  # the cache of libraries, and one of them
+    assert empty["startup_files_opened"] == empty["io_files_opened"] == 2  # the cache of libraries, and one of them
     assert 20 < empty["startup_page_faults"] < 1000
     assert empty["startup_bytes_read"] >= 832  # the head of an ELF library
     longer = counted([measured(programs["loop"], 500_000)]).values
@@ -307,7 +307,7 @@ def _running(word: str) -> bool:
         [
             "sqlite3",
             ":memory:",
-            "create table t as select value as v from generate_series(1, 3000); select avg(v) from t",
+            "create table t as select value as v from generate_series(1, 20000); select avg(v) from t",
         ],
         ["/usr/bin/python3", "-S", "-c", "sum(i * i % 7 for i in range(300))"],
     ],
@@ -317,8 +317,9 @@ def test_valgrind_counts_the_same_of_real_programs(command: list[str]) -> None:
     need("valgrind", *command[:1])
     both = [tool.count(command, Runner()) for tool in (QemuBackend(CACHES), ValgrindBackend(CACHES))]
     here, there = (counted([each]).values for each in both)
-    # The C library takes other ways of copying under either, and a hash of Python is salted.
-    assert here["instructions"] == pytest.approx(there["instructions"], rel=0.02)
+    # The C library takes other ways of copying under either, and a hash of Python is salted; valgrind loads two
+    # libraries of its own, in which the loader looks for every symbol.
+    assert here["instructions"] == pytest.approx(there["instructions"], rel=0.02, abs=250_000)
     for name in ("int_ratio", "mem_ratio", "control_ratio"):
         assert here[name] == pytest.approx(there[name], abs=0.01), name
     # A jump into the middle of a block is seen by its address alone there.
@@ -331,7 +332,9 @@ def test_valgrind_counts_the_same_of_real_programs(command: list[str]) -> None:
     )
     # Valgrind counts some exits of its own as branches.
     assert branches == pytest.approx(branches_there, rel=0.1)
-    assert missed / branches == pytest.approx(missed_there / branches_there, rel=0.3)
+    # Two predictors: ours is of a later generation, and misses at most a little more anywhere.
+    ratio = missed / branches / (missed_there / branches_there)
+    assert 1 / 3 < ratio < 1.3
 
 
 def test_conditional_branches_are_those_that_a_disassembler_finds_in_the_executed_blocks(tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def test_where_most_was_compiled_at_run_time_shares_are_missing_with_the_reason(
 
 def test_forked_children_are_followed_and_added_up(programs: dict[str, Path]) -> None:
     none, three = events(programs["children"], 0), events(programs["children"], 3)
-    # A child inherits what its parent had counted up to the fork.
-    assert between(none, three)["mix.control"] == pytest.approx(3_000_000, rel=0.05)
+    # What the parent had executed before the fork, start-up included, counts once: a child's own end is little.
+    assert between(none, three)["mix.control"] == pytest.approx(3_000_000, rel=0.002)
 
 
 def test_instructions_of_all_threads_are_counted(programs: dict[str, Path]) -> None:

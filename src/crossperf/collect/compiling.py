@@ -50,6 +50,12 @@ def shared_library(source: str, folder: Path, linked: Sequence[str] = ("-ldl",))
     return library
 
 
+def preloaded(library: Path) -> str:
+    """Return ``LD_PRELOAD`` with a library in front of what the caller has there already."""
+    others = os.environ.get("LD_PRELOAD")
+    return f"{library}:{others}" if others else str(library)
+
+
 def private_cache() -> Path | None:
     """Return this user's folder of compiled libraries; ``None`` where others could write to it, or nobody can."""
     place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crossperf"

@@ -5,10 +5,12 @@
 //   they are; what they start is followed.
 // - The moment at which the program's own main begins, and the OpenMP regions that it enters, are marked with valgrind's
 //   client request, which does nothing on a processor and which the plugin recognises.
+// - CROSSPERF_ZERO_IN_CHILD: callgrind forgets in a forked child what its parent had executed, which the parent reports.
 // - CROSSPERF_STARTUP_OUT: the page faults up to main are added to the file PID of that folder, natively.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 enum { OURS = ('X' << 24) | ('P' << 16), MAIN_BEGINS = OURS + 1, PARALLEL_BEGINS = OURS + 2, PARALLEL_ENDS = OURS + 3 };
+enum { CALLGRIND_ZERO_STATS = ('C' << 24) + ('T' << 16) + 1 };
 
 static void mark(unsigned long code) {
     volatile unsigned long words[6];
@@ -56,6 +59,12 @@ static int is_under_qemu(void) {
     ssize_t n = file < 0 ? -1 : read(file, name, sizeof name - 1);
     if (file >= 0) close(file);
     return n > 0 && !strncmp(name, "qemu-", 5);
+}
+
+static void forget_parent(void) { mark(CALLGRIND_ZERO_STATS); }
+__attribute__((constructor)) static void watch_forks(int argc, char **argv, char **env) {
+    (void)argc, (void)argv;
+    if (value_of(env, "CROSSPERF_ZERO_IN_CHILD")) pthread_atfork(NULL, NULL, forget_parent);
 }
 
 __attribute__((constructor)) static void start_under_qemu(int argc, char **argv, char **env) {

@@ -9,7 +9,6 @@ bytes of every executed block, which are sorted here, those of just-in-time comp
 from __future__ import annotations
 
 import json
-import os
 import platform as python_platform
 import shutil
 import struct
@@ -22,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from crossperf.collect.compiling import compiler, shared_library
+from crossperf.collect.compiling import compiler, preloaded, shared_library
 from crossperf.collect.instructions import ExecutedBlock, Mix, decoder, mix_of_blocks
 from crossperf.collect.process import Execution, Runner, ask, resolve, version_of
 from crossperf.collect.starters import left_out
@@ -138,7 +137,7 @@ class QemuBackend:
             "CROSSPERF_QEMU_PLUGIN": str(self._plugin),
             "CROSSPERF_QEMU_OUT": str(folder),
             "CROSSPERF_LAUNCHERS": f" {' '.join(sorted(left_out()))} ",
-            "LD_PRELOAD": _preloaded(self._shim),
+            "LD_PRELOAD": preloaded(self._shim),
         }
         return variables | ({"CROSSPERF_QEMU_TOGGLES": "1"} if self.toggles else {})
 
@@ -155,17 +154,12 @@ class QemuBackend:
         return shared_library("preload.c", Path(self._fallback.name))
 
 
-def _preloaded(shim: Path) -> str:
-    others = os.environ.get("LD_PRELOAD")
-    return f"{shim}:{others}" if others else str(shim)
-
-
 def _startup_faults(command: Sequence[str], runner: Runner, folder: Path) -> float | None:
     """Return the page faults before ``main`` of all processes, from one more native execution: qemu has its own."""
     place = folder / "startup"
     place.mkdir()
     shim = shared_library("preload.c", folder)
-    env = {"LD_PRELOAD": _preloaded(shim), "CROSSPERF_STARTUP_OUT": str(place)}
+    env = {"LD_PRELOAD": preloaded(shim), "CROSSPERF_STARTUP_OUT": str(place)}
     if runner.execute(command, quiet=True, env=env).status != OK:
         return None
     faults = [int(line) for file in place.iterdir() for line in file.read_text().split()]
@@ -307,10 +301,12 @@ def _at_sizes(reports: Sequence[ProcessReport], caches: Mapping[str, CacheShape]
     accesses = sum(report.counts["loads"] + report.counts["stores"] for report in reports)
     sizes = {f"misses_{name}": size for name, size in CURVE.items()}
     sizes |= {f"{level.lower()}_misses": caches[level][0] for level in ("D1", "LL") if level in caches}
-    return {
-        f"qemu.{name}": float(min(accesses, misses(near if size <= _NEAR_BYTES else far, size / _LINE_BYTES)))
-        for name, size in sizes.items()
-    }
+    most, events = float(accesses), {}
+    for name, size in sorted(sizes.items(), key=lambda item: item[1]):
+        # A larger cache never misses more, which two samples do not know of each other.
+        most = min(most, misses(near if size <= _NEAR_BYTES else far, size / _LINE_BYTES))
+        events[f"qemu.{name}"] = most
+    return dict(events)
 
 
 def misses(distances: Sequence[float], lines: float) -> float:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crossperf.collect import callgrind, instructions, regions
+from crossperf.collect.compiling import preloaded, shared_library
 from crossperf.collect.process import Execution, Runner, version_of
 from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
@@ -58,7 +59,7 @@ class ValgrindBackend:
             folder = Path(name)
             options, env, marking = regions.for_callgrind(runner.region)
             line = (*self.prefix(folder), *options, *command)
-            execution = runner.execute(line, quiet=True, env=PASSIVE | env)
+            execution = runner.execute(line, quiet=True, env=PASSIVE | _once_for_all(folder) | env)
             if execution.status != OK:
                 raise _failed(execution, folder)
             measured = measured_in(folder)
@@ -72,6 +73,14 @@ class ValgrindBackend:
         follow = ["--trace-children=yes", "--fair-sched=try"]
         files = [f"--callgrind-out-file={folder}/out.%p", f"--log-file={folder}/log.%p"]
         return [self._valgrind or "valgrind", *tool, *CacheGeometry(self.caches).options(), *follow, *files]
+
+
+def _once_for_all(folder: Path) -> dict[str, str]:
+    """Return variables under which a forked child does not report once more what its parent had executed."""
+    try:
+        return {"LD_PRELOAD": preloaded(shared_library("preload.c", folder)), "CROSSPERF_ZERO_IN_CHILD": "1"}
+    except CollectError:  # without a compiler children count it again, as callgrind does by itself
+        return {}
 
 
 def measured_in(folder: Path) -> Measurement:
