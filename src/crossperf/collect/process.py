@@ -514,16 +514,22 @@ def _descendants(pid: int) -> list[int]:
 def end_family(pid: int | None) -> None:
     """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind."""
     mine = os.getpid()
-    # Once a parent has ended, its children can no longer be found below it.
-    known: set[int] = {pid} if pid else set()
+    known: set[int] = set()
 
     def family() -> list[int]:
-        known.update(_descendants(mine if pid is None else pid))
+        known.update(_descendants(mine if pid is None else pid), {pid} if pid else ())
         return [other for other in known if other != mine and not _ended(other)]
 
+    # Once a parent has ended, a child that it started meanwhile can no longer be found below it: first nobody moves.
+    held: set[int] = set()
+    while new := set(family()) - held:
+        for other in new:
+            _send(other, signal.SIGSTOP)
+        held |= new
     for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
         for other in family():
             _send(other, number)
+            _send(other, signal.SIGCONT)
         until = time.monotonic() + patience_s
         while family() and time.monotonic() < until:
             time.sleep(0.01)
