@@ -140,3 +140,10 @@ def test_cache_sizes_are_read_as_valgrind_writes_them_and_others_refused() -> No
     assert parse_caches("D1=49152,12,64 LL=1048576,16,64") == {"D1": (49152, 12, 64), "LL": (1048576, 16, 64)}
     with pytest.raises(SettingsError, match="found 'L2=1,2,3', expected I1, D1 or LL"):
         parse_caches("L2=1,2,3")
+
+
+def test_filling_memory_counts_instructions_of_vectors_and_not_bytes(programs: dict[str, Path]) -> None:
+    filled = between(events(programs["fill"], 1), events(programs["fill"], 3))
+    # Two times 16 MiB: at most one store for each 16 bytes, and a few instructions around four of them.
+    assert 2 * (16 << 20) / 64 < filled["Dw"] <= 2 * (16 << 20) / 16
+    assert filled["Ir"] < 2 * (16 << 20) / 8

@@ -19,7 +19,7 @@ from crossperf.campaign.spec import CountSet, Spec, Work
 from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.process import end_family, version_of
 from crossperf.collect.qemu import QemuBackend, events_of
-from crossperf.collect.valgrind import ValgrindBackend, measured_in
+from crossperf.collect.valgrind import ValgrindBackend, by_vectors, measured_in
 from crossperf.errors import CollectError
 from crossperf.importers import ncu
 from crossperf.importers.measurement import Measurement
@@ -83,7 +83,7 @@ class _Valgrind(ValgrindBackend):
 
     def line(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:
         # Neither set-up nor the pass that warms the caches is collected: the program says where the region begins.
-        return [*self.prefix(folder), "--instr-atstart=no", "--collect-atstart=no", *command], {}
+        return [*self.prefix(folder), "--instr-atstart=no", "--collect-atstart=no", *command], by_vectors()
 
     def measured(self, folder: Path) -> Measurement:
         return measured_in(folder)

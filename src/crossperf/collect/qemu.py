@@ -138,6 +138,7 @@ class QemuBackend:
             "CROSSPERF_QEMU_OUT": str(folder),
             "CROSSPERF_LAUNCHERS": f" {' '.join(sorted(left_out()))} ",
             "LD_PRELOAD": preloaded(self._shim),
+            **_first_cache(self.caches),
         }
         return variables | ({"CROSSPERF_QEMU_TOGGLES": "1"} if self.toggles else {})
 
@@ -302,11 +303,25 @@ def _at_sizes(reports: Sequence[ProcessReport], caches: Mapping[str, CacheShape]
     sizes = {f"misses_{name}": size for name, size in CURVE.items()}
     sizes |= {f"{level.lower()}_misses": caches[level][0] for level in ("D1", "LL") if level in caches}
     most, events = float(accesses), {}
+    if _first_cache(caches):
+        del sizes["d1_misses"]
+        simulated = float(sum(report.counts["d1_misses"] for report in reports))
+        events["qemu.d1_misses"] = min(most, simulated)
     for name, size in sorted(sizes.items(), key=lambda item: item[1]):
         # A larger cache never misses more, which two samples do not know of each other.
         most = min(most, misses(near if size <= _NEAR_BYTES else far, size / _LINE_BYTES))
         events[f"qemu.{name}"] = most
+    if {"qemu.ll_misses", "qemu.d1_misses"} <= events.keys():
+        events["qemu.ll_misses"] = min(events["qemu.ll_misses"], events["qemu.d1_misses"])
     return dict(events)
+
+
+def _first_cache(caches: Mapping[str, CacheShape]) -> dict[str, str]:
+    """Return the variable that has the plugin simulate the first data cache, where its lines have 64 bytes."""
+    if "D1" not in caches or caches["D1"][2] != _LINE_BYTES:
+        return {}
+    size, ways, line = caches["D1"]
+    return {"CROSSPERF_QEMU_D1": f"{size // (ways * line)},{ways}"}
 
 
 def misses(distances: Sequence[float], lines: float) -> float:

@@ -80,6 +80,8 @@ enum {
     GSHARE = 1 << 14,
     GSHARE_HISTORY = 12,
     TARGETS = 1 << 11,
+    MOST_SETS = 1 << 14,
+    MOST_WAYS = 64,
     VCPUS = 1 << 16,
     CHUNK = 1 << 10,       // counters are made in chunks, when first used
     BLOCK_CHUNKS = 1 << 12,
@@ -114,7 +116,7 @@ struct slot { uint64_t line; uint32_t time, part; };
 
 // Counted while counting is on; cleared where a marked part begins and in a forked child.
 struct counts {
-    uint64_t instructions, accesses[2], bytes[2], sequential, irregular;
+    uint64_t instructions, accesses[2], bytes[2], sequential, irregular, d1_misses;
     uint64_t conditional, conditional_missed, indirect, indirect_missed, unsure;
     uint64_t files_opened, bytes_read;
 };
@@ -144,6 +146,7 @@ struct cpu {
     // The access that the current instruction has begun: a vector comes in pieces of 8 bytes.
     uint64_t open_key, open_end, open_room;
     uint64_t last_line;
+    uint64_t *d1;                  // the first data cache: the lines of each set, last touched first
     struct stack far, near;
     uint32_t part;
     // Branches.
@@ -177,6 +180,7 @@ static char report_path[4096];
 static const char *folder;
 static pid_t pid;
 static bool forked, on_x86, on_arm;
+static unsigned d1_sets, d1_ways;  // none: only the curve tells of caches
 
 static uint64_t mixed(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -300,9 +304,23 @@ static void begin_near(struct cpu *c) {
     c->near.slots = zeroed(SLOTS, sizeof *c->near.slots);
     memcpy(c->near.slots, c->far.slots, SLOTS * sizeof *c->near.slots);
 }
+static inline void look_up(struct cpu *c, uint64_t line) {
+    uint64_t *set = c->d1 + line % d1_sets * d1_ways, before = set[0];
+    if (before == line) return;
+    unsigned way = 1;
+    while (way < d1_ways && set[way] != line) way++;
+    if (way == d1_ways) {
+        way--;
+        if (on) c->counts.d1_misses++;
+    }
+    for (; way > 1; way--) set[way] = set[way - 1];
+    if (d1_ways > 1) set[1] = before;
+    set[0] = line;
+}
 static inline void touch(struct cpu *c, uint64_t line) {
     if (line == c->last_line) return;  // distance 0: a hit in every cache
     c->last_line = line;
+    if (c->d1) look_up(c, line);
     uint64_t hash = mixed(line);
     if (hash < c->near.threshold) sample(&c->near, line, hash, c->part);
     if (hash < c->far.threshold) {
@@ -673,6 +691,7 @@ static void report(const char *ended) {
     NUMBER("bytes_stored", t.bytes[1]);
     NUMBER("sequential", t.sequential);
     NUMBER("irregular", t.irregular);
+    NUMBER("d1_misses", t.d1_misses);
     NUMBER("footprint_bytes", footprint());
     NUMBER("conditional", t.conditional);
     NUMBER("conditional_missed", t.conditional_missed);
@@ -754,6 +773,7 @@ static void on_thread(plugin_id id, unsigned vcpu) {
         c->era = era;
         c->far.slots = zeroed(SLOTS, sizeof *c->far.slots);
         c->contexts = zeroed(CONTEXTS, sizeof *c->contexts);
+        if (d1_sets) c->d1 = zeroed((size_t)d1_sets * d1_ways, sizeof *c->d1);
         cpus[vcpu] = c;
         if (vcpu > highest_cpu) highest_cpu = vcpu;
     }
@@ -769,6 +789,10 @@ PUBLIC int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int a
     folder = getenv("CROSSPERF_QEMU_OUT");
     if (!folder) return 1;
     marks.toggles = getenv("CROSSPERF_QEMU_TOGGLES") != NULL;
+    const char *d1 = getenv("CROSSPERF_QEMU_D1");  // SETS,WAYS
+    if (d1 && (sscanf(d1, "%u,%u", &d1_sets, &d1_ways) != 2 || !d1_ways || d1_sets > MOST_SETS || d1_ways > MOST_WAYS)) {
+        d1_sets = 0;
+    }
     switch_counting();
     open_report();
     qemu_plugin_register_vcpu_init_cb(id, on_thread);
