@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crossperf.collect.process import Runner
-from crossperf.collect.qemu import ProcessReport, QemuBackend, events_of, misses
+from crossperf.collect.qemu import ProcessReport, QemuBackend, measured_in, misses
 from crossperf.collect.valgrind import ValgrindBackend
 from crossperf.errors import CollectError
 from crossperf.importers.measurement import Measurement, counted
@@ -377,7 +377,7 @@ def test_a_report_cut_short_is_a_process_that_was_killed(tmp_path: Path) -> None
     (tmp_path / "7.0").write_bytes(b"")
     (tmp_path / "8.0").write_bytes(b'{"version": 1}\n\x01')
     with pytest.raises(CollectError, match="no counts"):
-        events_of(tmp_path, CACHES)
+        measured_in(tmp_path, CACHES)
 
 
 def test_misses_between_two_edges_of_a_bin_are_taken_in_proportion() -> None:

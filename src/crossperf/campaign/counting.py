@@ -11,15 +11,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from crossperf.campaign.log import COUNTS, add, counted, in_words
 from crossperf.campaign.spec import CountSet, Spec, Work
+from crossperf.collect import qemu, valgrind
 from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.process import end_family, version_of
-from crossperf.collect.qemu import QemuBackend, events_of
-from crossperf.collect.valgrind import ValgrindBackend, by_vectors, measured_in
+from crossperf.collect.qemu import QemuBackend
+from crossperf.collect.valgrind import ValgrindBackend, by_vectors
 from crossperf.errors import CollectError
 from crossperf.importers import ncu
 from crossperf.importers.measurement import Measurement
@@ -86,7 +88,7 @@ class _Valgrind(ValgrindBackend):
         return [*self.prefix(folder), "--instr-atstart=no", "--collect-atstart=no", *command], by_vectors()
 
     def measured(self, folder: Path) -> Measurement:
-        return measured_in(folder)
+        return valgrind.measured_in(folder)
 
 
 class _Qemu(QemuBackend):
@@ -98,9 +100,9 @@ class _Qemu(QemuBackend):
         return list(super().line(command)), self.environment(folder)
 
     def measured(self, folder: Path) -> Measurement:
-        events, notes = events_of(folder, self.caches)
-        of_pass = {name: value for name, value in events.items() if not name.startswith(_NOT_OF_A_PASS)}
-        return Measurement(self.name, of_pass, notes=tuple(notes))
+        own = qemu.measured_in(folder, self.caches)
+        of_pass = {name: value for name, value in own.events.items() if not name.startswith(_NOT_OF_A_PASS)}
+        return replace(own, events=of_pass)
 
 
 def _simulator(counts: CountSet) -> _Simulator:

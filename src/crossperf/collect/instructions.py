@@ -32,6 +32,9 @@ MOST_UNSORTED = 0.05
 _LONGEST = 15
 
 
+_IN_NO_FILE = "are in no file (compiled at run time)"
+
+
 @dataclass(frozen=True)
 class Mix:
     """How many executed instructions are of each kind.
@@ -58,19 +61,24 @@ class Mix:
         """The share of executed instructions that could not be decoded."""
         return self.unknown / max(1, self.classified + self.unknown)
 
-    def events(self) -> tuple[dict[str, float | None], dict[str, str]]:
+    def events(self, prefix: str = "", why: str = _IN_NO_FILE) -> tuple[dict[str, float | None], dict[str, str]]:
         """Return the counts under their names as events; each ``None`` with its reason where too few were sorted.
+
+        Parameters
+        ----------
+        prefix
+            What stands in front of each name.
+        why
+            What keeps instructions from being sorted.
 
         >>> Mix({"int": 2}, 3, 1, 7).events()[0]["mix.int"] is None
         True
         """
         counts = {**self.kinds, "classified": self.classified, "independent": self.independent}
-        names = {f"mix.{name}": float(count) for name, count in (counts | {"accesses": self.accesses}).items()}
+        names = {f"{prefix}mix.{name}": float(count) for name, count in (counts | {"accesses": self.accesses}).items()}
         if self.unsorted <= MOST_UNSORTED:
             return dict(names), {}
-        reason = (
-            f"{self.unsorted:.0%} of the instructions are in no file (compiled at run time) and could not be sorted"
-        )
+        reason = f"{self.unsorted:.0%} of the instructions {why} and could not be sorted"
         return dict.fromkeys(names), dict.fromkeys(names, reason)
 
 

@@ -15,7 +15,7 @@ import struct
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +49,8 @@ _SUMS = (
     "footprint_bytes", "conditional", "conditional_missed", "indirect", "indirect_missed", "unsure", "files_opened",
     "bytes_read",
 )  # fmt: skip
+#: Why an instruction is not sorted.
+_UNKNOWN = "are not known to capstone"
 #: What is known where the program's start is marked.
 _OF_START = ("startup_instructions", "startup_files_opened", "startup_bytes_read")
 _OF_REGIONS = ("parallel_regions", "parallel_instructions")
@@ -108,14 +110,15 @@ class QemuBackend:
             execution = runner.execute(line, quiet=True, env=variables)
             if execution.status != OK:
                 raise _failed(execution)
-            events, notes = events_of(folder, self.caches)
-            events["qemu.startup_page_faults"] = None
+            own = measured_in(folder, self.caches)
+            events = {**own.events, "qemu.startup_page_faults": None}
             if events["qemu.startup_instructions"] is not None and not runner.interrupted:
                 events["qemu.startup_page_faults"] = _startup_faults(command, runner, Path(name))
         facts = {"cache_sizes": {level: self.caches[level][0] for level in ("D1", "LL")}}
         shown = ("env", *(f"{name}={value}" for name, value in variables.items()), *line)
-        version, notes = version_of(self._qemu or self.name, r"\d+\.[\d.]+"), [*self._notes, *notes]
-        return Measurement(self.name, events, version, shown, execution.wall_s, notes=tuple(notes), facts=facts)
+        version = version_of(self._qemu or self.name, r"\d+\.[\d.]+")
+        own = replace(own, events=events, version=version, command=shown, runtime_s=execution.wall_s, facts=facts)
+        return replace(own, notes=(*self._notes, *own.notes))
 
     def line(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return what to execute: the command itself, which our library puts under qemu, or qemu in front of it.
@@ -242,8 +245,8 @@ def _machine() -> str:
     return "aarch64" if python_platform.machine() == "aarch64" else "x86-64"
 
 
-def events_of(folder: Path, caches: Mapping[str, CacheShape]) -> tuple[dict[str, float | None], list[str]]:
-    """Return the events of all processes that wrote into a folder, and what is to be known about them."""
+def measured_in(folder: Path, caches: Mapping[str, CacheShape]) -> Measurement:
+    """Return the events of all processes that wrote into a folder, with what is to be known about them."""
     paths = sorted(folder.iterdir())
     written = [report for path in paths if (report := ProcessReport.read(path))]
     marked = [report for report in written if report.counts["marked"]]
@@ -255,8 +258,10 @@ def events_of(folder: Path, caches: Mapping[str, CacheShape]) -> tuple[dict[str,
     for report in reports:
         blocks.update(report.blocks)
     sorted_out = mix_of_blocks(blocks, _machine())
-    events |= _mix(sorted_out)
-    return events, _notes(reports, {path.name for path in paths}, len(paths) - len(written), sorted_out)
+    kinds, reasons = sorted_out.events("qemu.", _UNKNOWN)
+    events |= {**kinds, "qemu.instructions": float(sorted_out.classified + sorted_out.unknown)}
+    notes = _notes(reports, {path.name for path in paths}, len(paths) - len(written), sorted_out)
+    return Measurement(QemuBackend.name, events, notes=tuple(notes), reasons=reasons)
 
 
 def _sums(reports: Sequence[ProcessReport]) -> dict[str, float | None]:
@@ -282,15 +287,6 @@ def _threads(reports: Sequence[ProcessReport], written: Sequence[ProcessReport])
         "qemu.busiest_thread": float(max(busiest.values())),
         # With the beginnings of instructions at the ends of pages, which only sorting tells from whole ones.
         "qemu.instructions_of_threads": float(sum(report.counts["instructions"] for report in reports)),
-    }
-
-
-def _mix(sorted_out: Mix) -> dict[str, float | None]:
-    events: dict[str, float | None] = {f"qemu.mix.{kind}": float(count) for kind, count in sorted_out.kinds.items()}
-    return events | {
-        "qemu.mix.classified": float(sorted_out.classified),
-        "qemu.mix.independent": float(sorted_out.independent),
-        "qemu.instructions": float(sorted_out.classified + sorted_out.unknown),
     }
 
 
@@ -366,7 +362,6 @@ def _notes(reports: Sequence[ProcessReport], begun: Collection[str], lost: int, 
         notes.append(f"{lost} processes ended without a report (killed) and are left out")
     if any(not report.counts["main"] and not report.counts["forked"] for report in reports):
         notes.append("start-up and parallel regions are unknown: a statically linked program loads no library of ours")
-    share = sorted_out.unknown / max(1, sorted_out.classified + sorted_out.unknown)
-    if share > 0.001:
-        notes.append(f"{share:.1%} of the instructions are not known to capstone and were not sorted")
+    if sorted_out.unsorted > 0.001:
+        notes.append(f"{sorted_out.unsorted:.1%} of the instructions {_UNKNOWN} and were not sorted")
     return notes
