@@ -228,7 +228,7 @@ def test_forked_children_count_what_they_do_themselves(programs: dict[str, Path]
 def test_programs_that_cannot_be_followed_are_told(programs: dict[str, Path], tmp_path: Path) -> None:
     static = compiled("loop.c", tmp_path, "-static")
     found = measured("sh", "-c", f"{static} 10; env -i {programs['loop']} 10; true")
-    assert any("2 programs could not be followed" in note for note in found.notes)
+    assert any("2 programs that could not be followed" in note for note in found.notes)
 
 
 def test_a_statically_linked_program_is_counted_without_its_start(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_statically_linked_program_is_counted_without_its_start(tmp_path: Path
 
 def test_a_killed_child_is_told(known: Path) -> None:
     found = measured("sh", "-c", f"{known} kill; true")
-    assert any("1 processes ended without a report" in note for note in found.notes)
+    assert any("ended without a report (killed): 1 of" in note for note in found.notes)
 
 
 @pytest.mark.slow

@@ -61,6 +61,18 @@ static int is_under_qemu(void) {
     return n > 0 && !strncmp(name, "qemu-", 5);
 }
 
+// Tells that this process is a launcher, whose name is kept, and not one that could not be followed.
+static void note_launcher(char **env, const char *name) {
+    const char *folder = value_of(env, "CROSSPERF_QEMU_OUT");
+    char path[4096];
+    if (!folder) return;
+    snprintf(path, sizeof path, "%s/%d.launcher", folder, (int)getpid());
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    if (write(file, name, strlen(name)) < 0) unlink(path);
+    close(file);
+}
+
 static void forget_parent(void) { mark(CALLGRIND_ZERO_STATS); }
 __attribute__((constructor)) static void watch_forks(int argc, char **argv, char **env) {
     (void)argc, (void)argv;
@@ -74,7 +86,10 @@ __attribute__((constructor)) static void start_under_qemu(int argc, char **argv,
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (!qemu || !plugin || !cpu || argc < 1 || n < 0 || is_under_qemu()) return;
     program[n] = 0;
-    if (is_launcher(env, program) || is_launcher(env, argv[0])) return;
+    if (is_launcher(env, program) || is_launcher(env, argv[0])) {
+        note_launcher(env, last_part(program));
+        return;
+    }
     size_t n_env = 0;
     while (env[n_env]) n_env++;
     char **line = calloc((size_t)argc + 12, sizeof *line), **kept = calloc(n_env + 1, sizeof *kept);

@@ -26,7 +26,7 @@ from crossperf.collect.instructions import ExecutedBlock, Mix, decoder, mix_of_b
 from crossperf.collect.process import Execution, Runner, ask, resolve, version_of
 from crossperf.collect.starters import left_out
 from crossperf.collect.valgrind import PASSIVE, CacheShape
-from crossperf.errors import CollectError
+from crossperf.errors import CollectError, several
 from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
 
@@ -49,6 +49,8 @@ _SUMS = (
     "footprint_bytes", "conditional", "conditional_missed", "indirect", "indirect_missed", "unsure", "files_opened",
     "bytes_read",
 )  # fmt: skip
+#: The ending of the file in which our library names a launcher.
+_LAUNCHER = ".launcher"
 #: Why an instruction is not sorted.
 _UNKNOWN = "are not known to capstone"
 #: What is known where the program's start is marked.
@@ -247,7 +249,7 @@ def _machine() -> str:
 
 def measured_in(folder: Path, caches: Mapping[str, CacheShape]) -> Measurement:
     """Return the events of all processes that wrote into a folder, with what is to be known about them."""
-    paths = sorted(folder.iterdir())
+    paths = sorted(path for path in folder.iterdir() if path.suffix != _LAUNCHER)
     written = [report for path in paths if (report := ProcessReport.read(path))]
     marked = [report for report in written if report.counts["marked"]]
     reports = marked or written
@@ -260,7 +262,10 @@ def measured_in(folder: Path, caches: Mapping[str, CacheShape]) -> Measurement:
     sorted_out = mix_of_blocks(blocks, _machine())
     kinds, reasons = sorted_out.events("qemu.", _UNKNOWN)
     events |= {**kinds, "qemu.instructions": float(sorted_out.classified + sorted_out.unknown)}
-    notes = _notes(reports, {path.name for path in paths}, len(paths) - len(written), sorted_out)
+    named = {int(path.stem): path.read_text(errors="replace") for path in folder.glob(f"*{_LAUNCHER}")}
+    # What becomes the program, as env does, is no process of its own.
+    launchers = {pid: name for pid, name in named.items() if name[:15] in left_out(while_it_runs=True)}
+    notes = _notes(reports, {path.name for path in paths}, launchers, len(paths) - len(written), sorted_out)
     return Measurement(QemuBackend.name, events, notes=tuple(notes), reasons=reasons)
 
 
@@ -347,19 +352,23 @@ def _bin(number: int) -> tuple[int, int]:
     return (8 + part) << (octave + 1), 1 << (octave + 1)
 
 
-def _notes(reports: Sequence[ProcessReport], begun: Collection[str], lost: int, sorted_out: Mix) -> list[str]:
+def _notes(
+    reports: Sequence[ProcessReport], begun: Collection[str], launchers: Mapping[int, str], lost: int, sorted_out: Mix
+) -> list[str]:
     processes = {report.pid for report in reports}
     notes = [f"{len(processes)} processes were followed and added up"] if len(processes) > 1 else []
     if reports[0].counts["marked"]:
         notes.append("counted between the program's own marks only")
-    executing = [report for report in reports if report.counts["ended"] == "exec"]
+    if launchers:
+        notes.append(f"left out, since they only started the others: {', '.join(sorted(set(launchers.values())))}")
+    executing = [report for report in reports if report.counts["ended"] == "exec" and report.pid not in launchers]
     if away := sum(f"{report.pid}.{report.image + 1}" not in begun for report in executing):
         why = "statically linked, set-user-ID, or started without their environment"
-        notes.append(f"{away} programs could not be followed ({why}) and are left out")
+        notes.append(f"left out: {several(away, 'program')} that could not be followed ({why})")
     if sum(report.counts["blocks_left_out"] for report in reports):
         notes.append("the program compiles so much code at run time that some of it was not counted")
     if lost:
-        notes.append(f"{lost} processes ended without a report (killed) and are left out")
+        notes.append(f"left out, since they ended without a report (killed): {lost} of the processes")
     if any(not report.counts["main"] and not report.counts["forked"] for report in reports):
         notes.append("start-up and parallel regions are unknown: a statically linked program loads no library of ours")
     if sorted_out.unsorted > 0.001:
