@@ -303,7 +303,7 @@ def _running(word: str) -> bool:
     "command",
     [
         ["gzip", "-kc", "/bin/sh"],
-        ["sort", "-r", "/etc/services"],
+        ["sort", "-r", "/bin/bash"],
         [
             "sqlite3",
             ":memory:",
@@ -325,8 +325,9 @@ def test_valgrind_counts_the_same_of_real_programs(command: list[str]) -> None:
     # A jump into the middle of a block is seen by its address alone there.
     assert here["independent_ratio"] == pytest.approx(there["independent_ratio"], abs=0.02)
     assert here["atomic_ratio"] == pytest.approx(there["atomic_ratio"], abs=1e-4)
-    # Both simulate the first data cache with its sets and ways.
-    assert here["bytes_beyond_l1"] == pytest.approx(there["bytes_beyond_l1"], rel=0.05, abs=64 * 2000)
+    # Both simulate the first data cache with its sets and ways. Of an access across two lines that both miss, valgrind
+    # counts one; `sort` has many.
+    assert here["bytes_beyond_l1"] == pytest.approx(there["bytes_beyond_l1"], rel=0.12, abs=64 * 2000)
     (missed, branches), (missed_there, branches_there) = (
         [each.events[name] or 0.0 for name in names]
         for each, names in zip(both, (("qemu.conditional_missed", "qemu.conditional"), ("Bcm", "Bc")), strict=True)
