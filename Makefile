@@ -11,7 +11,7 @@ TORCH ?= 2.13.0
 # Real programs that the tests count with and count (the tools, two emulators, MPI and an application), a browser for
 # the report, and a Slurm with its accounting.
 DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-dev binutils util-linux \
-	openmpi-bin libopenmpi-dev qemu-user lammps chromium fonts-dejavu-core \
+	openmpi-bin libopenmpi-dev libbenchmark-dev qemu-user luajit sqlite3 lammps chromium fonts-dejavu-core \
 	slurm-wlm slurm-wlm-basic-plugins slurm-client munge slurmdbd mariadb-server-core mariadb-client-core \
 	lua5.1 lua5.3 lua5.4
 

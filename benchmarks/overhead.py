@@ -3,19 +3,21 @@
     python benchmarks/overhead.py [--write]
 
 Each ratio is taken in one run, bare and measured executions in turn, so that noise disturbs both the same way.
-Needs gcc; valgrind, perf, strace, stress-ng and LAMMPS (Debian: lammps) are used where they are, and named where not.
+Needs gcc; qemu, valgrind, perf, strace, LAMMPS (Debian: lammps) and the built testbed are used where they are.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from crossperf import platforms
@@ -109,7 +111,9 @@ def native(programs: dict[str, list[str]]) -> list[str]:
 def tools(folder: Path, programs: dict[str, list[str]]) -> list[str]:
     runner = Runner()
     known = [
-        tool for tool in backends(platforms.facts_of_this_machine()) if tool.name in ("perf", "strace", "valgrind")
+        tool
+        for tool in backends(platforms.facts_of_this_machine())
+        if tool.name in ("perf", "strace", "qemu", "valgrind")
     ]
     usable = [tool for tool in known if tool.why_not() is None]
     rows = [
@@ -122,6 +126,50 @@ def tools(folder: Path, programs: dict[str, list[str]]) -> list[str]:
         times = [tool.count(small, runner).runtime_s or 0.0 for tool in usable]
         rows.append(f"| {name} | {alone:.2f} | {' | '.join(f'{t / alone:.3g}' for t in times)} |")
     return rows
+
+
+#: Inputs of the testbed that take some tenths of a second, of different kinds.
+TESTBED = (
+    "triad size=4000000 sweeps=10 precision=double",
+    "bfs size=300000 degree=16 kind=random",
+    "nbody size=1408 steps=3 precision=double",
+    "merge_sort size=400000 presorted=0.0",
+    "spmv_csr size=250000 nonzeros=20 spread=1.0 sweeps=4",
+)
+BUILT = Path(__file__).resolve().parent.parent / "testbed" / "build" / "testbed-cpu"
+
+
+def emulators(programs: dict[str, list[str]]) -> list[str]:
+    """Return processor time under qemu and valgrind over that without them, which a busy machine disturbs less."""
+    known = [tool for tool in backends(platforms.facts_of_this_machine()) if tool.name in ("qemu", "valgrind")]
+    usable = [tool for tool in known if tool.why_not() is None]
+    heads = " | ".join(f"{tool.name}, times" for tool in usable)
+    rows = [f"| program | native, CPU s | {heads} |", "|---" * (2 + len(usable)) + "|"]
+    for name, command in programs.items():
+        alone = min(cpu_s(lambda command=command: Runner().execute(command, quiet=True)) for _ in range(3))
+        times = [cpu_s(lambda tool=tool, command=command: tool.count(command, Runner())) for tool in usable]
+        rows.append(f"| {name} | {alone:.3f} | {' | '.join(f'{t / alone:.3g}' for t in times)} |")
+    return rows
+
+
+def cpu_s(execute: Callable[[], object]) -> float:
+    """Return the processor time of the children that a call starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    execute()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def to_emulate(folder: Path, programs: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return programs of one to several tenths of a second: everyday ones, and inputs of the testbed."""
+    data = folder / "text"
+    data.write_text("\n".join(str(number * number % 1_000_003) for number in range(200_000)))
+    small = {"dgemm": [*programs["dgemm"][:1], "300"]}
+    small["python"] = [*programs["python"][:-1], programs["python"][-1].replace("20_000_000", "300_000")]
+    small["gzip"] = ["gzip", "-kc", str(data)]
+    if BUILT.exists():
+        small |= {f"testbed {line}": [str(BUILT), *line.split(), "--count", "--threads", "1"] for line in TESTBED}
+    return small
 
 
 def sorting(folder: Path) -> list[str]:
@@ -173,6 +221,12 @@ def main() -> None:
             *tools(folder, programs),
             "",
             "perf takes about 0.2 s to set its tracepoints up and down, whatever the program.",
+            "",
+            "## Executing every instruction: qemu beside valgrind (processor time over native)",
+            "",
+            *emulators(to_emulate(folder, programs)),
+            "",
+            "With what qemu needs for page faults before main: one more native execution.",
             "",
             "## Sorting the instructions of a LAMMPS profile: under 2 s",
             "",

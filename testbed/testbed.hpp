@@ -47,9 +47,6 @@ struct Counting {
 Counting &counting();
 double now();
 
-// How many bytes all buffers hold; the harness uses it to tell a working set that fits a cache.
-std::uint64_t &bytes_in_buffers();
-
 #ifdef __CUDACC__
 inline void check(cudaError_t status, const char *what) {
     if (status != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
@@ -63,7 +60,6 @@ template <class T>
 class Buffer {
   public:
     explicit Buffer(std::size_t n = 0, T value = T()) : host_(n, value) {
-        bytes_in_buffers() += bytes();
 #ifdef __CUDACC__
         if (n) check(cudaMalloc(&device_, bytes()), "allocating on the GPU");
 #endif
@@ -71,7 +67,6 @@ class Buffer {
     Buffer(const Buffer &) = delete;
     Buffer &operator=(const Buffer &) = delete;
     ~Buffer() {
-        bytes_in_buffers() -= bytes();
 #ifdef __CUDACC__
         cudaFree(device_);
 #endif

@@ -23,6 +23,7 @@ _API = {
     "adaptation.adapt": ("Adaptation", "adapt", "suggest"),
     "adaptation.result": ("Transfer",),
     "adaptation.score": ("transfer",),
+    "collect.mark": ("include_path", "region"),
     "collect.profile": ("profile",),
     "dataset.features": ("Columns", "Features"),
     "dataset.pairing": ("Dataset", "build"),

@@ -21,6 +21,7 @@ from crossperf import (
 from crossperf.adaptation.adapt import Adaptation, adapt, suggest
 from crossperf.adaptation.result import Transfer
 from crossperf.adaptation.score import transfer
+from crossperf.collect.mark import include_path, region
 from crossperf.collect.profile import profile
 from crossperf.dataset.features import Columns, Features
 from crossperf.dataset.pairing import Dataset, build
@@ -74,6 +75,7 @@ __all__ = [
     "evaluation",
     "explain",
     "importers",
+    "include_path",
     "load",
     "model",
     "platforms",
@@ -83,6 +85,7 @@ __all__ = [
     "read_evaluation",
     "read_runs",
     "records",
+    "region",
     "report",
     "runs",
     "schedule",

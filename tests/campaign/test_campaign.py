@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from crossperf import campaign
 from crossperf.campaign import counting, log
 from crossperf.campaign.log import spread
 from crossperf.errors import CollectError, SettingsError
-from crossperf.runs.table import from_runs
+from crossperf.runs.table import from_runs, read
 from tests.collect.real import need
 
 SPEC = """
@@ -60,6 +61,28 @@ for line in open(options["--batch"]):
     print(json.dumps(facts | {{"passes": 2, "seconds": seconds, "bytes_to_device": 0, "bytes_to_host": 0, "launches": 1,
                               "files_opened": 1, "page_faults": 4, "bytes_read": 10, "bytes_written": 20,
                               "checksum": 1.5}}), flush=True)
+"""
+
+
+#: What the recount may change, beside counters.
+PROVENANCE = ("measured_by", "tools", "events", "source_tool", "missing")
+
+#: A program of one thread that marks its second pass, as the testbed's do.
+TOGGLING = """
+#include <stdio.h>
+#include <valgrind/callgrind.h>
+static volatile char data[64000];
+static void pass(void) {
+    for (int i = 0; i < 64000; i += 64) data[i];
+}
+int main(int argc, char **argv) {
+    pass();
+    CALLGRIND_TOGGLE_COLLECT;
+    pass();
+    CALLGRIND_TOGGLE_COLLECT;
+    printf("{\\"workload\\": \\"%s\\", \\"bytes_to_device\\": 0}\\n", argv[argc > 1]);
+    return 0;
+}
 """
 
 
@@ -172,7 +195,7 @@ def test_time_that_runs_out_stops_a_campaign_and_the_next_call_goes_on(tmp_path:
     [
         (('inputs = ["inputs.toml"]', 'inputs = "x"'), "inputs is 'x', expected a list of files"),
         (('inputs = ["inputs.toml"]', 'inputs = ["gone.toml"]'), "gone.toml: cannot be read"),
-        (('tool = "valgrind"', 'tool = "magic"'), "the tool 'magic', expected valgrind or ncu"),
+        (('tool = "valgrind"', 'tool = "magic"'), "the tool 'magic', expected valgrind or qemu or ncu"),
         (("threads = 2", "threads = 0"), "threads 0, expected 1 or more"),
         (('counts = "here"', 'counts = "there"'), "names counts 'there'"),
         (("repeats = 3", "repeats = 0"), "repeats is 0"),
@@ -221,6 +244,81 @@ def test_counts_join_the_times_of_the_platforms_that_name_them(tmp_path: Path) -
     assert by_platform["one"].counters["int_ratio"] == 0.25
     assert "by hand" in json.dumps(by_platform["one"].metadata["tools"])
     assert "instructions" not in by_platform["two"].counters
+
+
+def counted_as(folder: Path, counts: str, events: dict[str, float]) -> None:
+    """Add counts of the one input to a campaign."""
+    facts = {"counts": counts, "workload": "quick", "input": "n=1", "events": events, "version": "3"}
+    log.add(folder / log.COUNTS, facts)
+
+
+def test_a_platform_may_be_counted_in_several_ways(tmp_path: Path) -> None:
+    path = prepare(tmp_path, "[quick]\nn = [1]\n")
+    more = '[counts.more]\ntool = "qemu"\nprogram = "program"\n\n[platforms.one]'
+    path.write_text(SPEC.replace("[platforms.one]", more).replace('counts = "here"', 'counts = ["more", "here"]'))
+    spec = campaign.read(path)
+    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    counted_as(tmp_path, "here", {"Ir": 500.0, "Bc": 10.0, "Bcm": 1.0, "Bi": 0.0, "Bim": 0.0})
+    counted_as(tmp_path, "more", {"qemu.instructions": 501.0})
+    run = campaign.assemble(spec, tmp_path)[0]
+    assert run.counters["instructions"] == 501.0
+    assert run.counters["branch_miss_ratio"] == 0.1
+    assert run.metadata["measured_by"]["instructions"] == "qemu"
+    assert run.source_tool == "qemu 3 + valgrind 3 + testbed"
+    path.write_text(SPEC.replace('counts = "here"', 'counts = ["here", "there"]'))
+    with pytest.raises(SettingsError, match="names counts 'there'"):
+        campaign.read(path)
+
+
+def test_a_recount_changes_counters_and_no_time(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
+    for mode in spec.modes.values():
+        campaign.time_mode(spec, mode, tmp_path)
+    counted_as(tmp_path, "here", {"Ir": 500.0})
+    table = tmp_path / "table.parquet"
+    from_runs(campaign.assemble(spec, tmp_path)).write(table)
+    before = read(table)
+    again = tmp_path / "again"
+    again.mkdir()
+    counted_as(again, "here", {"Ir": 700.0, "mix.int": 1.0, "mix.classified": 4.0})
+    after = from_runs(campaign.recount(spec, again, before.runs()))
+    kept = [name for name in before.frame.columns if not name.startswith("counter.instr") and name not in PROVENANCE]
+    assert after.frame.select(kept).equals(before.frame.select(kept), null_equal=True)
+    counters = after.frame.group_by("platform").agg("counter.instructions", "counter.int_ratio").sort("platform")
+    assert counters["counter.instructions"].to_list() == [[700.0] * 3, [None] * 3]
+    assert counters["counter.int_ratio"].to_list() == [[0.25] * 3, [None] * 3]
+
+
+def test_events_that_were_not_counted_again_go_through_the_formulas_of_today(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
+    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    counted_as(tmp_path, "here", {"D1mr": 3.0, "D1mw": 0.0, "Dr": 8.0, "Dw": 4.0})
+    run = campaign.assemble(spec, tmp_path)[0]
+    old = replace(run, counters={**run.counters, "cache_miss_ratio": 99.0})
+    recounted = campaign.recount(spec, tmp_path / "nothing", [old])[0]
+    assert recounted == run
+    assert recounted.counters["cache_miss_ratio"] == 3.0 / 9.0
+    assert recounted.counters["cache_miss_rate"] == 0.25
+
+
+def test_qemu_counts_the_marked_pass_alone_with_caches_as_the_one_before_left_them(tmp_path: Path) -> None:
+    need("qemu-x86_64", "gcc")
+    pytest.importorskip("capstone")
+    path = prepare(tmp_path, "[quick]\nn = [1]\n")
+    source = tmp_path / "program.c"
+    source.write_text(TOGGLING)
+    subprocess.run(["gcc", "-O1", "-o", str(tmp_path / "program"), str(source)], check=True)
+    path.write_text(SPEC.replace('tool = "valgrind"', 'tool = "qemu"').replace("D1=32768,8,64 ", ""))
+    spec = campaign.read(path)
+    campaign.count(spec, spec.counts["here"], tmp_path)
+    (line,) = log.lines(tmp_path / log.COUNTS)
+    events = line["events"]
+    # One look at each of 1,000 lines, which 32 KiB do not hold and 128 KiB do.
+    assert events["qemu.loads"] == pytest.approx(1_000, abs=50)
+    assert events["qemu.misses_32k"] == pytest.approx(1_000, abs=20)
+    assert max(events["qemu.misses_128k"], events["qemu.ll_misses"]) < 20
+    assert "qemu.d1_misses" not in events
+    assert not any(name.startswith("qemu.startup") for name in events)
 
 
 def children_of(pid: int) -> list[int]:

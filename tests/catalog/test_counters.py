@@ -54,7 +54,7 @@ def test_each_ratio_of_misses_to_hits_has_a_bounded_rate_from_the_same_events(ra
     for formula in (known for known in catalog.FORMULAS if known.counter == ratio):
         twin = formula.to_accesses(rate)
         assert twin in catalog.FORMULAS
-        events = dict.fromkeys(formula.events, 10.0) | {formula.events[-1]: 90.0}
+        events = dict.fromkeys((*formula.events, formula.given), 10.0) | {formula.events[-1]: 90.0}
         misses_to_hits = formula.value(events)
         assert twin.value(events) == pytest.approx(misses_to_hits / (1 + misses_to_hits))
 

@@ -72,10 +72,11 @@ def test_every_formula_of_the_catalog_names_a_counter_and_has_a_value_for_sound_
     rising = {event: 100.0 + number for number, event in enumerate(known.events)}
     falling = {event: 100.0 - number for number, event in enumerate(known.events)}
     whole = {event: 1000.0 if event == known.events[-1] else 1.0 for event in known.events}
+    share = dict.fromkeys(known.events, 0.5)
     values = []
-    for events in (rising, falling, whole):
+    for events in (rising, falling, whole, share):
         try:
-            values.append(known.value(events))
+            values.append(known.value(events | ({known.given: 1.0} if known.given else {})))
         except UndefinedError:
             continue
     assert values, known.text
@@ -91,6 +92,50 @@ def test_events_keep_apart_by_their_names_so_that_tools_can_be_joined() -> None:
     for known in catalog.FORMULAS:
         for event in known.events:
             tools_of.setdefault(event, set()).add(known.tool)
-    shared = {event for event, tools in tools_of.items() if len(tools) > 1}
+    # LIKWID and VTune count the processor's events that perf names, nsys records what CUPTI does.
+    same = ({"perf", "likwid", "vtune"}, {"cupti", "nsys"})
+    shared = {event for event, tools in tools_of.items() if len(tools) > 1 and not any(tools <= of for of in same)}
     # On POWER and where HPCToolkit counted, PAPI's formulas take perf's own `instructions`.
     assert shared <= {"instructions"}
+
+
+def test_more_misses_than_accesses_are_no_rate_and_no_ratio() -> None:
+    events = {"L1-dcache-load-misses": 130.0, "L1-dcache-loads": 100.0}
+    derived = derive(events, catalog.FORMULAS)
+    for name in ("cache_miss_ratio", "cache_miss_rate"):
+        assert derived[name].value is None
+    assert derived["cache_miss_rate"].reason == (
+        "L1-dcache-load-misses // L1-dcache-loads is 1.3, which no share of a whole can be"
+    )
+
+
+def test_a_share_above_one_is_missing_and_the_next_formula_is_asked() -> None:
+    operations = {"PAPI_DP_OPS": 900.0, "PAPI_SP_OPS": 300.0, "PAPI_TOT_INS": 1000.0}
+    assert derive(operations, catalog.FORMULAS)["float_ratio"].value is None
+    scalars = {"FP_ARITH:SCALAR_DOUBLE": 100.0, "FP_ARITH:SCALAR_SINGLE": 50.0}
+    assert derive(operations | scalars, catalog.FORMULAS)["float_ratio"].value == 0.15
+
+
+def test_a_formula_holds_only_where_the_event_that_marks_the_processor_was_counted() -> None:
+    formula = Formula("bytes_beyond_l1", "tool", "new parts", "128 * reads", given="new_event")
+    assert formula.value({"reads": 2.0, "new_event": 7.0}) == 256.0
+    with pytest.raises(UndefinedError, match="new_event was not counted"):
+        formula.value({"reads": 2.0})
+
+
+def test_lines_that_zen_filled_from_beyond_its_core_complex_are_misses_of_the_last_level() -> None:
+    zen3 = {"ext_cache_local": 5.0, "ext_cache_remote": 1.0, "mem_io_local": 30.0, "mem_io_remote": 4.0}
+    events = {f"ls_any_fills_from_sys.{name}": count for name, count in (zen3 | {"int_cache": 80.0}).items()}
+    derived = derive(events, catalog.FORMULAS)
+    assert derived["llc_miss_ratio"].value == 0.5
+    assert derived["llc_miss_rate"].value == pytest.approx(1 / 3)
+    assert derived["bytes_beyond_llc"].value == 64 * 34
+    zen4 = {"remote_cache": 6.0, "dram_io_all": 34.0, "local_ccx": 80.0}
+    events = {f"ls_any_fills_from_sys.{name}": count for name, count in zen4.items()}
+    assert derive(events, catalog.FORMULAS)["llc_miss_ratio"].value == 0.5
+
+
+def test_hits_of_the_second_level_on_zen_three_are_its_four_kinds_of_data_hits() -> None:
+    counts = {"ls_rd_blk_c": 10.0, "ls_rd_blk_cs": 1.0, "ls_rd_blk_l_hit_x": 20.0, "ls_rd_blk_l_hit_s": 3.0}
+    events = {f"l2_cache_req_stat.{name}": count for name, count in (counts | {"ls_rd_blk_x": 16.0}).items()}
+    assert derive(events, catalog.FORMULAS)["l2_miss_ratio"].value == 10 / 40

@@ -17,8 +17,11 @@ def test_every_formula_names_a_counter_and_can_be_worked_out() -> None:
         assert formula.counter in COUNTERS
         counts = {event: float(1000 + 7 * place) for place, event in enumerate(reversed(formula.events))}
         counts |= {event: 9999.0 for event in formula.events if "TOTAL" in event}
+        counts |= {formula.events[-1]: 1e6} if formula.at_most else {}  # what is divided by stands last
+        counts |= {formula.given: 1.0} if formula.given else {}
         percent = {event: 80.0 for event in formula.events if event.endswith(("_rate", "_efficiency"))}
-        assert formula.value(counts | percent) >= 0
+        share = {event: 0.8 for event in formula.events if event.endswith("_occupancy")}
+        assert formula.value(counts | percent | share) >= 0
 
 
 def test_no_formula_claims_what_no_gpu_tool_tells() -> None:

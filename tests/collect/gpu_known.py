@@ -1,4 +1,4 @@
-"""What tests/collect/programs/gpu_known.cu does, worked out by hand from its source, and the program built."""
+"""What tests/collect/programs/gpu_*.cu do, worked out by hand from their sources, and the programs built."""
 
 from __future__ import annotations
 
@@ -25,14 +25,26 @@ BYTES_TO_HOST = N * N * 8 + 2**20 + 448 * 4
 SECTORS_L1 = WARPS["multiply_add"] * (N * (2 + 4) + 8) + WARPS["copy"] * (4 + 4) + WARPS["diverge"] * 4
 
 
-def built(folder: Path) -> Path:
-    """Return the program, compiled for the GPU here."""
+#: Distinct bytes: for each k a warp of multiply_add loads 2 doubles of a and 16 of b. Each thread stores one double;
+#: copy and diverge move 4 bytes a thread.
+BYTES_LOADED = WARPS["multiply_add"] * N * (2 + 16) * 8 + 128 * 2**20
+BYTES_STORED = 64 * 64 * 8 + 128 * 2**20 + 448 * 4
+
+#: gpu_traffic.cu: two launches of copy, three of spin.
+COPY_LAUNCHES, COPY_BLOCKS, COPY_BYTES = 2, 2 * 2**20, 2 * 2**30
+SPIN_LAUNCHES, SPIN_BLOCKS, SPIN_BLOCK_SIZE = 3, 3 * 1056, 64
+#: Two blocks of two warps, where a multiprocessor holds 64 warps: on H100 and H200.
+SPIN_OCCUPANCY = 4 / 64
+
+
+def built(folder: Path, name: str = "gpu_known") -> Path:
+    """Return a program of `tests/collect/programs`, compiled for the GPU here."""
     if reason := why_no_gpu():
         pytest.skip(reason)
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     if nvcc is None:
         pytest.skip("nvcc is not installed")
-    source = Path(__file__).parent / "programs" / "gpu_known.cu"
-    program = folder / "gpu_known"
+    source = Path(__file__).parent / "programs" / f"{name}.cu"
+    program = folder / name
     subprocess.run([nvcc, "-arch=native", "-fmad=false", "-o", str(program), str(source)], check=True)
     return program

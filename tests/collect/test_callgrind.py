@@ -12,6 +12,8 @@ version: 1
 creator: callgrind-3.19.0
 pid: 7
 cmd:  ./app 3
+desc: D1 cache: 49152 B, 64 B, 12-way associative
+desc: LL cache: 1048576 B, 128 B, direct-mapped
 positions: instr line
 events: Ir Dr Bc
 summary: 20 3 2
@@ -46,6 +48,7 @@ def test_executions_are_counted_by_object_and_address_without_the_cost_of_callee
     assert profile.totals == {"Ir": 20, "Dr": 3, "Bc": 2}
     assert profile.executions == {"/bin/app": {0x100: 7, 0x104: 5}, "/lib/other.so": {0x200: 8}}
     assert profile.command == "./app 3"
+    assert profile.line_bytes == {"D1": 64, "LL": 128}
 
 
 def test_trailing_events_that_are_zero_are_left_out_by_callgrind_and_read_as_zero(small: Path) -> None:

@@ -10,7 +10,7 @@ from crossperf.collect import cupti, ncu
 from crossperf.collect.process import Runner
 from crossperf.errors import CollectError
 from crossperf.importers.measurement import counted
-from tests.collect.gpu_known import BLOCKS, BYTES_TO_GPU, BYTES_TO_HOST, built
+from tests.collect.gpu_known import BLOCKS, BYTES_TO_GPU, BYTES_TO_HOST, SPIN_BLOCKS, THREADS, built
 
 # What our library wrote for tests/collect/programs/gpu_known.cu on an NVIDIA H200, CUDA 13.0, driver 580.159.04.
 RECORDED = {
@@ -22,6 +22,7 @@ RECORDED = {
     "memcpy_dtoh_ns": 26465,
     "kernel_launches": 3,
     "thread_blocks": 131095,
+    "kernel_threads": 33558976,
     "kernel_ns": 115232,
     "streams": 3,
     "dropped_records": 0,
@@ -38,6 +39,8 @@ def test_copies_blocks_and_streams_of_the_known_program_are_what_its_source_says
     assert values["bytes_gpu_to_host"] == BYTES_TO_HOST
     assert values["warp_blocks"] == BLOCKS
     assert values["threads"] == 3
+    assert values["kernel_launches"] == 3
+    assert values["block_size"] == THREADS / BLOCKS
     assert values["bandwidth_host_to_gpu"] == pytest.approx(BYTES_TO_GPU / 0.021551182)
     assert notes == []
 
@@ -113,6 +116,18 @@ def test_a_real_gpu_gives_the_known_bytes_blocks_and_streams(tmp_path: Path) -> 
     assert values["bytes_gpu_to_host"] == BYTES_TO_HOST
     assert values["warp_blocks"] == BLOCKS
     assert values["threads"] == 3
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_gives_the_known_launches_and_block_size(tmp_path: Path) -> None:
+    program = built(tmp_path, "gpu_traffic")
+    backend = cupti.CuptiBackend()
+    if reason := backend.why_not():
+        pytest.skip(reason)
+    values = counted([backend.count([str(program), "spin"], Runner())]).values
+    assert values["kernel_launches"] == 3
+    assert values["warp_blocks"] == SPIN_BLOCKS
+    assert values["block_size"] == 64
 
 
 @pytest.mark.gpu

@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from crossperf.collect import instructions
-from crossperf.collect.instructions import CONTROL, FLOAT, INT, MEMORY, Code, decoder, kind_on_arm64, kind_on_x86
+from crossperf.collect.instructions import (
+    ATOMIC,
+    CONTROL,
+    FLOAT,
+    INT,
+    MEMORY,
+    Code,
+    decoder,
+    kind_on_arm64,
+    kind_on_x86,
+)
 from tests.collect.real import need
 
 capstone = pytest.importorskip("capstone", reason="capstone is not installed: pip install 'crossperf[valgrind]'")
@@ -14,7 +24,9 @@ capstone = pytest.importorskip("capstone", reason="capstone is not installed: pi
 X86 = [
     ("add", "rax, rbx", INT),
     ("add", "rax, qword ptr [rbx]", INT | MEMORY),
-    ("lock xadd", "dword ptr [rax], ecx", INT | MEMORY),
+    ("lock xadd", "dword ptr [rax], ecx", INT | MEMORY | ATOMIC),
+    ("xchg", "dword ptr [rax], ecx", MEMORY | ATOMIC),
+    ("xchg", "eax, ecx", 0),
     ("lea", "rax, [rbx + rcx*8]", INT),
     ("mov", "rax, rbx", 0),
     ("mov", "rax, qword ptr [rbx]", MEMORY),
@@ -53,7 +65,15 @@ ARM = [
     ("add", INT),
     ("ldr", MEMORY),
     ("stp", MEMORY),
-    ("ldadd", MEMORY),
+    ("ldadd", MEMORY | ATOMIC),
+    ("ldaxr", MEMORY | ATOMIC),
+    ("stlxr", MEMORY | ATOMIC),
+    ("casal", MEMORY | ATOMIC),
+    ("swp", MEMORY | ATOMIC),
+    ("ldaddalb", MEMORY | ATOMIC),
+    ("ldset", MEMORY | ATOMIC),
+    ("ldar", MEMORY),
+    ("ldp", MEMORY),
     ("fmadd", FLOAT),
     ("fmul", FLOAT),
     ("scvtf", FLOAT),
@@ -127,8 +147,38 @@ def test_a_block_ends_where_the_number_of_executions_changes(tmp_path: Path) -> 
 
 def test_counts_weigh_each_kind_and_what_is_no_code_is_unknown(tmp_path: Path) -> None:
     found = mix_of("add rax, qword ptr [rbx]\nmulsd xmm0, xmm1\nret", tmp_path, count=10)
-    assert found.kinds == {"int": 10, "float": 10, "memory": 20, "control": 10}
+    assert found.kinds == {"int": 10, "float": 10, "memory": 20, "control": 10, "atomic": 0}
     assert instructions.mix({"???": {16: 7}}).unknown == 7
+
+
+@pytest.mark.parametrize(
+    ("code", "accesses"),
+    [
+        ("add rax, rbx\nlea rax, [rbx]\nprefetcht0 [rax]\nnop word ptr [rax]", 0),
+        ("add rax, [rbx]\nadd [rbx], rax\nlock xadd [rbx], rax\nxchg [rbx], rax", 4),
+        ("push rax\npop rbx\ncall 0\nret\nleave", 5),
+        ("push qword ptr [rax]\ncall [rax]\nnotrack call rax", 5),
+        ("rep movsb\nrep stosq\nrepe cmpsb\nlodsb", 6),
+        ("vfmadd231ps ymm0, ymm1, [rax]\nvmovups [rax], ymm0", 2),
+        ("vgatherdps ymm0, [rax + ymm1*4], ymm2\nvgatherdpd ymm0, [rax + xmm1*8], ymm2", 12),
+        ("vgatherqps xmm0, [rax + ymm1*4], xmm2\nvpgatherqq xmm0, [rax + xmm1*8], xmm2", 6),
+    ],
+)
+def test_loads_and_stores_of_an_instruction_are_counted_as_a_cache_sees_them(
+    tmp_path: Path, code: str, accesses: int
+) -> None:
+    assert mix_of(code, tmp_path).accesses == accesses
+
+
+def test_shares_are_known_up_to_five_percent_unsorted_and_missing_with_the_reason_beyond() -> None:
+    kinds = {"int": 40, "float": 0, "memory": 0, "control": 0}
+    known, no_reason = instructions.Mix(kinds, 95, 10, 5).events()
+    assert known["mix.int"] == 40.0
+    assert not no_reason
+    unknown, reasons = instructions.Mix(kinds, 94, 10, 6).events()
+    assert set(unknown) == set(known)
+    assert set(unknown.values()) == {None}
+    assert reasons["mix.int"].startswith("6% of the instructions")
 
 
 def test_direct_jumps_that_differ_in_their_distance_alone_are_decoded_once(tmp_path: Path) -> None:

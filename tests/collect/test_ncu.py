@@ -13,7 +13,20 @@ from crossperf.collect.process import Runner
 from crossperf.errors import CollectError
 from crossperf.importers.measurement import counted
 from crossperf.importers.ncu import read
-from tests.collect.gpu_known import BLOCKS, DIVERGENT, FP64, built
+from tests.collect.gpu_known import (
+    BLOCKS,
+    BYTES_LOADED,
+    BYTES_STORED,
+    COPY_BLOCKS,
+    COPY_BYTES,
+    COPY_LAUNCHES,
+    DIVERGENT,
+    FP64,
+    SPIN_BLOCK_SIZE,
+    SPIN_LAUNCHES,
+    SPIN_OCCUPANCY,
+    built,
+)
 
 DATA = Path(__file__).parents[1] / "data" / "ncu"
 RAW = DATA / "gpu_known.csv"
@@ -133,3 +146,39 @@ def test_a_real_gpu_sees_no_kernel_in_a_program_without(tmp_path: Path) -> None:
         pytest.skip(reason)
     measurement = backend.count([shutil.which("true") or "true"], Runner())
     assert measurement.notes == ("launched no kernel",)
+
+
+def _counters(program: Path, *arguments: str) -> dict[str, float]:
+    """Return the counters that ncu gives of a program on the GPU here."""
+    backend = ncu.NcuBackend()
+    if reason := backend.why_not():
+        pytest.skip(reason)
+    return dict(counted([backend.count([str(program), *arguments], Runner())]).values)
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_counts_the_bytes_that_instructions_name(tmp_path: Path) -> None:
+    values = _counters(built(tmp_path))
+    assert values["bytes_loaded"] == BYTES_LOADED
+    assert values["bytes_stored"] == BYTES_STORED
+    assert values["kernel_launches"] == 3
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_moves_the_known_bytes_of_a_copy(tmp_path: Path) -> None:
+    values = _counters(built(tmp_path, "gpu_traffic"), "copy")
+    assert values["kernel_launches"] == COPY_LAUNCHES
+    assert values["warp_blocks"] == COPY_BLOCKS
+    assert values["block_size"] == 256
+    assert values["bytes_loaded"] == values["bytes_stored"] == COPY_BYTES
+    assert values["bytes_beyond_l1"] == pytest.approx(2 * COPY_BYTES, rel=0.01)
+    # The L2 of an H200 may keep up to 60 MB of each launch's 1 GiB to write them later.
+    assert 0.96 * 2 * COPY_BYTES < values["bytes_beyond_llc"] < 1.02 * 2 * COPY_BYTES
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_is_occupied_as_far_as_shared_memory_lets_it(tmp_path: Path) -> None:
+    values = _counters(built(tmp_path, "gpu_traffic"), "spin")
+    assert values["kernel_launches"] == SPIN_LAUNCHES
+    assert values["block_size"] == SPIN_BLOCK_SIZE
+    assert 0.9 * SPIN_OCCUPANCY < values["occupancy"] <= 1.001 * SPIN_OCCUPANCY

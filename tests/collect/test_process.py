@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import ctypes
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from crossperf.collect.process import Runner, resolve
 from crossperf.errors import CollectError
 
 MEGABYTE = 1 << 20
+_PR_SET_DUMPABLE = 4
 
 
 def script(code: str, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -77,6 +82,70 @@ def test_page_faults_of_children_are_counted(programs: dict[str, Path]) -> None:
 def test_the_most_threads_at_a_time_are_seen_while_they_sleep(programs: dict[str, Path]) -> None:
     assert Runner().execute([str(programs["threads"]), "5", "together"]).peak_threads == 6
     assert Runner().execute([str(programs["threads"]), "3"]).peak_threads == 2
+
+
+def test_threads_started_are_exact_or_unknown(programs: dict[str, Path]) -> None:
+    """On a machine where others start processes too, nobody but a tracer knows."""
+    for command, threads in ((["threads", "5", "together"], 6), (["threads", "3"], 4), (["threads", "0"], 1)):
+        started = Runner().execute([str(programs[command[0]]), *command[1:]]).threads_started
+        assert started in (None, threads)
+
+
+def test_threads_started_are_unknown_where_something_else_started_meanwhile(programs: dict[str, Path]) -> None:
+    other = subprocess.Popen(["sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.05; done"])
+    done = Runner().execute([str(programs["threads"]), "1"])
+    other.wait()
+    assert done.threads_started is None
+
+
+def test_page_faults_of_what_only_starts_the_program_are_left_out(programs: dict[str, Path]) -> None:
+    pages = MEGABYTE // os.sysconf("SC_PAGE_SIZE")
+    bare = Runner().execute([str(programs["children"]), "2"])
+    behind = Runner().execute(["timeout", "20", str(programs["children"]), "2"])
+    nested = Runner().execute(["sh", "-c", f"timeout 20 {programs['threads']} 1; :"])
+    assert bare.minor_faults is not None
+    assert bare.minor_faults > 2 * pages
+    assert behind.minor_faults == pytest.approx(bare.minor_faults, rel=0.05)
+    assert (bare.launchers, behind.launchers, nested.launchers) == ((), ("timeout",), ("timeout",))
+    assert (behind.io, nested.io, nested.minor_faults) == (None, None, None)
+
+
+def test_an_ordinary_user_knows_the_bytes_that_were_read_and_written(programs: dict[str, Path]) -> None:
+    """The kernel tells them of a process that ended to root alone; a test that is root gives up its rights first."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        (folder / "in").write_bytes(b"x" * MEGABYTE)
+        # What the test's own folders hide from other users is copied.
+        program = shutil.copy(programs["files"], folder)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:
+                    os.setgroups([])
+                    os.setresgid(65534, 65534, 65534)
+                    os.setresuid(65534, 65534, 65534)
+                    # Having been root hides a process from its user, until it executes another file or asks not to be.
+                    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+                done = Runner().execute([str(program), str(folder / "in"), str(folder / "out"), "3"])
+                os.write(writer, json.dumps([os.geteuid(), done.status, done.io]).encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        os.waitpid(child, 0)
+        with os.fdopen(reader) as answer:
+            user, status, io = json.loads(answer.read())
+    assert user != 0
+    assert status == "ok"
+    assert 0 <= io["wchar"] - 3 * MEGABYTE < 1000
+    assert 0 <= io["rchar"] - 3 * MEGABYTE < 20_000
+
+
+def test_the_last_words_of_a_tool_are_kept_and_a_long_talk_does_not_stop_it() -> None:
+    talk = "import sys; sys.stderr.write('x' * 1000000 + '\\nperf: it is over\\n'); sys.exit(3)"
+    with pytest.raises(CollectError, match=r"failed under perf: exit status 3 \(perf: it is over\)"):
+        Runner().count([sys.executable, "-c", talk], "perf")
 
 
 def test_peak_memory_is_that_of_the_command_and_not_of_its_parent() -> None:

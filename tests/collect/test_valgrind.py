@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from crossperf.collect.process import Runner
 from crossperf.collect.valgrind import ValgrindBackend, parse_caches
 from crossperf.errors import CollectError, SettingsError
-from crossperf.importers.measurement import counted
+from crossperf.importers.measurement import Measurement, counted
 from tests.collect.real import compiled_mpi, need
 
 SMALL_CACHES = {"I1": (32768, 8, 64), "D1": (32768, 8, 64), "LL": (1 << 20, 16, 64)}
@@ -57,10 +58,41 @@ def test_a_chase_that_fits_its_caches_misses_none_of_them(programs: dict[str, Pa
     assert found[1]["DLmr"] == pytest.approx(found[0]["DLmr"], rel=0.01)
 
 
+def test_a_fused_multiply_add_from_memory_is_one_access_and_half_of_them_miss(programs: dict[str, Path]) -> None:
+    more = between(events(programs["fma"], 1_000), events(programs["fma"], 101_000))
+    # Valgrind itself sees a read of each element.
+    assert more["Dr"] == pytest.approx(800_000, abs=1_000)
+    assert more["mix.accesses"] == pytest.approx(100_000, abs=500)
+    values = counted([Measurement("valgrind", events(programs["fma"], 2_000_000))]).values
+    assert values["cache_miss_ratio"] == pytest.approx(1.0, rel=0.05)
+    assert values["cache_miss_rate"] == pytest.approx(0.5, rel=0.03)
+    assert values["bytes_beyond_l1"] == pytest.approx(64_000_000, rel=0.01)
+
+
+def test_accesses_are_those_that_valgrind_sees_where_nothing_is_fused(programs: dict[str, Path]) -> None:
+    """A second road: valgrind's own reads and writes."""
+    for more in (
+        between(events(programs["dgemm"], 20), events(programs["dgemm"], 60)),
+        between(events(programs["chase"], 10), events(programs["chase"], 100_010)),
+    ):
+        assert more["mix.accesses"] == pytest.approx(more["Dr"] + more["Dw"], rel=1e-3)
+
+
+def test_where_most_was_compiled_at_run_time_shares_are_missing_with_the_reason(programs: dict[str, Path]) -> None:
+    little, much = (ValgrindBackend(SMALL_CACHES).count([str(programs["jit"]), n], Runner()) for n in ("9", "900000"))
+    of_kinds = {"int_ratio", "float_ratio", "mem_ratio", "control_ratio", "independent_ratio"}
+    assert of_kinds <= set(counted([little]).values)
+    found = counted([much])
+    assert not of_kinds & set(found.values)
+    reason = r"valgrind: 9\d% of the instructions are in no file \(compiled at run time\) and could not be sorted"
+    assert all(re.fullmatch(reason, found.missing[name]) for name in of_kinds)
+    assert {"instructions", "cache_miss_ratio", "branch_miss_ratio"} <= set(found.values)
+
+
 def test_forked_children_are_followed_and_added_up(programs: dict[str, Path]) -> None:
     none, three = events(programs["children"], 0), events(programs["children"], 3)
-    # A child inherits what its parent had counted up to the fork.
-    assert between(none, three)["mix.control"] == pytest.approx(3_000_000, rel=0.05)
+    # What the parent had executed before the fork, start-up included, counts once: a child's own end is little.
+    assert between(none, three)["mix.control"] == pytest.approx(3_000_000, rel=0.002)
 
 
 def test_instructions_of_all_threads_are_counted(programs: dict[str, Path]) -> None:
@@ -108,3 +140,10 @@ def test_cache_sizes_are_read_as_valgrind_writes_them_and_others_refused() -> No
     assert parse_caches("D1=49152,12,64 LL=1048576,16,64") == {"D1": (49152, 12, 64), "LL": (1048576, 16, 64)}
     with pytest.raises(SettingsError, match="found 'L2=1,2,3', expected I1, D1 or LL"):
         parse_caches("L2=1,2,3")
+
+
+def test_filling_memory_counts_instructions_of_vectors_and_not_bytes(programs: dict[str, Path]) -> None:
+    filled = between(events(programs["fill"], 1), events(programs["fill"], 3))
+    # Two times 16 MiB: at most one store for each 16 bytes, and a few instructions around four of them.
+    assert 2 * (16 << 20) / 64 < filled["Dw"] <= 2 * (16 << 20) / 16
+    assert filled["Ir"] < 2 * (16 << 20) / 8

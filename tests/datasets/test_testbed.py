@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import itertools
+
 import polars as pl
+import pytest
 
 from crossperf import catalog, dataset
 from crossperf.datasets import testbed
@@ -16,14 +19,53 @@ def test_the_testbed_has_every_input_on_every_platform() -> None:
 
 
 def test_counters_are_missing_only_where_their_class_of_platform_has_none() -> None:
-    frame = testbed.load().frame
+    table = testbed.load()
+    frame = table.frame
+    names = {name.removeprefix("counter.") for name in table.counters}
+    assert (
+        {name for name, counter in catalog.COUNTERS.items() if not counter.optional} <= names <= set(catalog.COUNTERS)
+    )
     for kind in ("cpu", "gpu"):
         part = frame.filter(pl.col("platform_class") == kind)
-        for name in catalog.COUNTERS:
+        for name in names:
             missing = part[f"counter.{name}"].null_count()
-            assert missing in (0, part.height), (kind, name)
+            # A pass without a parallel region has no instructions in one.
+            assert missing in (0, part.height) or name == "region_instructions", (kind, name)
     gpu = frame.filter(pl.col("platform_class") == "gpu")
     assert gpu["counter.warp_blocks"].min() > 0  # type: ignore[operator]
+
+
+def one_repeat(platform: str, app: str, input_: str) -> dict[str, float]:
+    """Return the counters of an input on a platform."""
+    frame = testbed.load().frame.filter(pl.col("repeat") == 0, platform=platform, app=app, input=input_)
+    (row,) = frame.iter_rows(named=True)
+    return {name.removeprefix("counter."): value for name, value in row.items() if name.startswith("counter.")}
+
+
+def test_every_second_access_of_a_triad_of_floats_misses_the_first_cache() -> None:
+    """32 bytes an access and lines of 64, three arrays of 4 MB that no first cache holds and every last one does."""
+    for platform in ("epyc-1t", "xeon-16t"):
+        counters = one_repeat(platform, "triad", "size=1000000 sweeps=1 precision=float")
+        assert counters["cache_miss_ratio"] == pytest.approx(1.0, rel=0.1)
+        assert counters["cache_miss_rate"] == pytest.approx(0.5, rel=0.05)
+        assert counters["bytes_beyond_l1"] == pytest.approx(12e6, rel=0.05)
+        assert counters["bytes_beyond_llc"] < 0.01 * 12e6
+
+
+def test_data_that_fits_the_last_cache_is_found_there_as_it_is_when_passes_are_timed() -> None:
+    """Lines of 134 MB: the Xeon's cache holds them, the EPYC's does not, in one sweep as in ten."""
+    for sweeps in (1, 10):
+        work = ("daxpy", f"size=700000 stride=12 sweeps={sweeps}")
+        assert one_repeat("xeon-1t", *work)["llc_miss_rate"] < 0.01
+        assert one_repeat("epyc-1t", *work)["llc_miss_rate"] > 0.99
+
+
+def test_larger_caches_miss_less_and_ask_less_of_what_lies_beyond() -> None:
+    cpu = testbed.load().frame.filter(pl.col("platform_class") == "cpu")
+    curve = [f"counter.{name}" for name in catalog.COUNTERS if name.startswith("miss_rate_")]
+    for smaller, larger in itertools.pairwise(curve):
+        assert (cpu[smaller] >= cpu[larger]).all()
+    assert (cpu["counter.bytes_beyond_l1"] >= cpu["counter.bytes_beyond_llc"]).all()
 
 
 def test_no_timing_covers_less_than_five_milliseconds_and_repeats_vary_little() -> None:

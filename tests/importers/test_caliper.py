@@ -11,6 +11,7 @@ import pytest
 
 from crossperf.errors import MissingDependencyError, ProfileFileError
 from crossperf.importers import caliper
+from crossperf.importers.detect import import_runs
 from crossperf.importers.measurement import Measurement, to_run
 from tests.collect.real import unavailable
 
@@ -340,3 +341,101 @@ def test_real_lulesh_agrees_with_sums_by_hand() -> None:
     found = only(split_path)
     assert found.runtime_s == pytest.approx(max(by_rank.values()) * 1e-6)
     assert found.facts["ranks"] == 8
+
+
+def by_node(**values: float) -> dict[int | None, float]:
+    return {number: values[name] for number, (name, _) in PATHS.items() if name in values}
+
+
+def test_what_rajaperf_says_of_its_kernels_becomes_counters_of_its_own(tmp_path: Path) -> None:
+    # The region around the kernels repeats what was set last, so it must not count.
+    metrics = {
+        "inclusive#sum#time.duration": INCLUSIVE,
+        "any#any#max#Bytes/Rep": by_node(main=999.0, setup=16.0, solve=100.0),
+        "any#any#max#Flops/Rep": by_node(main=999.0, setup=0.0, solve=7.0),
+        "any#any#max#Kernels/Rep": by_node(main=999.0, setup=1.0, solve=2.0),
+        "any#any#max#Reps": by_node(main=999.0, setup=10.0, solve=5.0),
+    }
+    path = cali(tmp_path / "a.cali", metrics)
+    ranks = 4
+    whole = only(path)
+    assert whole.counters["rajaperf_bytes"] == ranks * (16 * 10 + 100 * 5)
+    assert whole.counters["rajaperf_flops"] == ranks * 7 * 5
+    assert "kernel_launches" not in whole.counters  # nothing says that the variant is one for GPUs
+    by_app = {each.facts["app"]: each.counters for each in caliper.read(path, regions="leaf")}
+    assert by_app["setup"]["rajaperf_bytes"] == ranks * 160
+    assert by_app["solve"]["rajaperf_bytes"] == ranks * 500
+
+
+def test_top_down_shares_belong_to_one_region_and_not_to_a_mixture(tmp_path: Path) -> None:
+    shares = by_node(main=0.5, setup=0.25, solve=0.75)
+    path = cali(tmp_path / "a.cali", {"inclusive#sum#time.duration": INCLUSIVE, "any#topdown.retiring": shares})
+    assert "topdown_retiring" not in only(path).counters
+    by_app = {each.facts["app"]: each.counters for each in caliper.read(path, regions="leaf")}
+    assert by_app["solve"]["topdown_retiring"] == 0.75
+
+
+def test_regions_stay_apart_under_one_application(tmp_path: Path) -> None:
+    path = cali(tmp_path / "a.cali", {"inclusive#sum#time.duration": INCLUSIVE})
+    runs = import_runs("caliper", [path], regions="leaf", app="suite").runs
+    assert sorted((run.app, run.input) for run in runs) == [("suite", "setup -n 120"), ("suite", "solve -n 120")]
+    named = import_runs("caliper", [path], regions="leaf", app="suite", input="big").runs
+    assert sorted(run.input for run in named) == ["setup big", "solve big"]
+    assert sorted(run.app for run in import_runs("caliper", [path], regions="leaf").runs) == ["setup", "solve"]
+
+
+def test_a_profile_of_activity_on_a_gpu_has_the_host_s_time_and_the_gpu_s(tmp_path: Path) -> None:
+    records = [
+        {"path": "main", "mpi.rank": 0, "scale#sum#cupti.host.duration": 2.0},
+        {"path": "main", "mpi.rank": 1, "scale#sum#cupti.host.duration": 2.5},
+        {
+            "path": "main/solve",
+            "mpi.rank": 0,
+            "scale#sum#cupti.host.duration": 1.0,
+            "scale#cupti.activity.duration": 0.5,
+        },
+        {
+            "path": "main/solve",
+            "mpi.rank": 1,
+            "scale#sum#cupti.host.duration": 1.0,
+            "scale#cupti.activity.duration": 0.7,
+        },
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(records))
+    found = only(path)
+    assert found.runtime_s == 3.5
+    assert found.counters["gpu_time_s"] == pytest.approx(1.2)
+
+
+def test_sampled_call_paths_are_regions(tmp_path: Path) -> None:
+    columns = ["count", "module#cali.sampler.pc", "mpi.rank", "source.function#callpath.address", "sum#time.duration"]
+    nodes = [
+        {"label": "libc", "column": columns[1]},
+        {"label": "main", "column": columns[3]},
+        {"label": "solve", "column": columns[3], "parent": 1},
+    ]
+    data = [[4, 0, 0, 1, 20_000.0], [2, 0, 0, 2, 10_000.0], [9, 0, 1, 2, 45_000.0]]
+    metadata = [{"is_value": name not in (columns[1], columns[3])} for name in columns]
+    path = tmp_path / "samples.json"
+    path.write_text(json.dumps({"data": data, "columns": columns, "column_metadata": metadata, "nodes": nodes}))
+    found = only(path)
+    assert found.runtime_s == pytest.approx(0.045)
+    assert found.facts["ranks"] == 2
+
+
+def test_an_old_trace_is_called_a_trace_and_not_cut_short(tmp_path: Path) -> None:
+    need_reader()
+    lines = [
+        *HEAD[:4],
+        "__rec=node,id=39,attr=10,data=20,parent=3",
+        "__rec=node,id=36,attr=8,data=cali.caliper.version,parent=39",
+        "__rec=node,id=37,attr=10,data=65,parent=1",
+        "__rec=node,id=38,attr=8,data=cali.snapshot.event.end,parent=37",
+        "__rec=node,id=95,attr=36,data=1.5",
+        "__rec=ctx,ref=95,attr=38,data=70",
+    ]
+    path = tmp_path / "old.cali"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ProfileFileError, match="found a trace of events"):
+        caliper.read(path)

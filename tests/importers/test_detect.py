@@ -19,7 +19,10 @@ RESULTS = {"machine": "ruby", "app": "amg", "args": "-n 3", "ranks": "1", "durat
 
 
 def test_every_format_of_the_command_line_has_an_importer() -> None:
-    assert FORMATS == ("hpctoolkit", "caliper", "papi", "perf", "ncu", "rocprof", "cross-modeling", "table")
+    assert (
+        *("hpctoolkit", "caliper", "papi", "perf", "ncu", "nvprof", "rocprof", "nsys", "likwid", "tau", "perf-data"),
+        *("scorep", "vtune", "google-benchmark", "cross-modeling", "table"),
+    ) == FORMATS
     assert all(name == importer.name for name, importer in importers().items())
 
 
@@ -188,3 +191,31 @@ def test_imported_runs_are_a_sound_table_that_nothing_is_to_be_said_about(format
     imported = import_runs(format_, [path], app="a", input="1", platform="p", mapping=mapping)
     jsonl.append(tmp_path / "runs.jsonl", imported.runs)
     assert check(tmp_path / "runs.jsonl") == []
+
+
+@pytest.mark.parametrize(
+    "start", [b"", b"{", b"[" * 2000, b"__rec=", b'"ID",', b"1,,cycles,", b"# time counts unit events\n"]
+)
+def test_a_line_beyond_all_measure_beside_good_profiles_does_no_harm(start: bytes, tmp_path: Path) -> None:
+    write_v4(tmp_path / "all" / "good", THREADS, METRICS)
+    for name in ("long.csv", "long.json", "long.txt", "long"):
+        (tmp_path / "all" / name).write_bytes(start + b"x," * 100_000 + b"[" * 200_000)
+    imported = import_runs("auto", [tmp_path / "all"], app="a", input="1", platform="p")
+    assert len(imported.runs) == 1
+
+
+def test_a_runtime_given_by_hand_stands_above_the_file_s(tmp_path: Path) -> None:
+    database = write_v4(tmp_path / "db", THREADS, METRICS)
+    imported = import_runs("auto", [database], app="a", input="1", platform="p", runtime_s=7.25)
+    assert imported.runs[0].runtime_s == 7.25
+    assert "runtime is the one given by hand" in [note for _, note in imported.notes]
+    assert not any(note.startswith("no runtime") for _, note in imported.notes)
+
+
+def test_one_runtime_for_several_runs_is_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_v4(tmp_path / name, THREADS, METRICS)
+    with pytest.raises(SettingsError, match="found one runtime for 2 runs"):
+        import_runs("auto", [tmp_path], app="a", input="1", platform="p", runtime_s=1.0)
+    with pytest.raises(SettingsError, match="found -1, expected seconds above 0"):
+        import_runs("auto", [tmp_path / "one"], runtime_s=-1.0)

@@ -90,7 +90,7 @@ def test_microseconds_become_seconds(tmp_path: Path) -> None:
     assert only(write_v3(tmp_path / "db", threads, ["REALTIME (usec)"])).runtime_s == pytest.approx(2.5)
 
 
-@pytest.mark.parametrize("version", ["2.0", "2.2"])
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 def test_version_3_without_metric_db_gives_rounded_totals_and_says_so(version: str, tmp_path: Path) -> None:
     folder = write_v3(
         tmp_path / "db",
@@ -120,7 +120,7 @@ def test_a_doctype_is_read_and_an_entity_refused(tmp_path: Path) -> None:
         hpctoolkit.read(write_v3(tmp_path / "b", THREADS, METRICS, doctype=laughs))
 
 
-@pytest.mark.parametrize("version", ["4.0", "3.0", "2.1", ""])
+@pytest.mark.parametrize("version", ["4.0", "3.0", "2.3", ""])
 def test_an_unknown_version_of_the_xml_is_named(version: str, tmp_path: Path) -> None:
     with pytest.raises(ProfileFileError, match=f"found version '{version}'"):
         hpctoolkit.read(write_v3(tmp_path / "db", THREADS, METRICS, version=version))

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
 
 from crossperf.errors import MissingDependencyError, ProfileFileError
 from crossperf.importers import ncu
+from crossperf.importers.detect import guess
 from crossperf.importers.measurement import counted
-from tests.collect.gpu_known import BLOCKS, DIVERGENT, FP64, SECTORS_L1, THREADS, WARPS
+from tests.collect.gpu_known import BLOCKS, BYTES_LOADED, BYTES_STORED, DIVERGENT, FP64, SECTORS_L1, THREADS, WARPS
 
 DATA = Path(__file__).parents[1] / "data" / "ncu"
 RAW = DATA / "gpu_known.csv"
@@ -91,11 +93,47 @@ def test_every_counter_that_ncu_knows_comes_out() -> None:
         "cache_miss_ratio",
         "l2_miss_ratio",
         "llc_miss_ratio",
+        "cache_miss_rate",
+        "l2_miss_rate",
+        "llc_miss_rate",
         "branch_miss_ratio",
         "warp_blocks",
         "threads",
+        "kernel_launches",
+        "block_size",
+        "occupancy",
+        "bytes_loaded",
+        "bytes_stored",
+        "bytes_beyond_l1",
+        "bytes_beyond_llc",
     }
     assert found.values["threads"] == 3
+
+
+def test_bytes_by_level_are_those_of_the_source() -> None:
+    values = counted(ncu.read(RAW)).values
+    assert values["bytes_loaded"] == BYTES_LOADED
+    assert values["bytes_stored"] == BYTES_STORED
+    # copy reads 128 MiB and writes them; the other kernels move less than 1 MiB.
+    assert values["bytes_beyond_l1"] == pytest.approx(2 * 128 * 2**20, rel=0.002)
+    # Up to the 50 MB of an L2 are written after the kernel has ended.
+    assert 128 * 2**20 + (128 * 2**20 - 50e6) < values["bytes_beyond_llc"] < 2.01 * 128 * 2**20
+
+
+def test_launches_and_the_mean_size_of_a_block_are_those_of_the_source() -> None:
+    values = counted(ncu.read(RAW)).values
+    assert values["kernel_launches"] == 3
+    assert values["block_size"] == THREADS / BLOCKS
+
+
+def test_occupancy_weighs_launches_by_their_cycles() -> None:
+    # Of each launch ncu shows 12.5, 70.9 and 3.1 %; copy takes 99 % of the cycles.
+    shares = [(12.49, 1774.58), (70.88, 190925.89), (3.12, 125.74)]
+    weighed = sum(percent / 100 * cycles for percent, cycles in shares) / sum(cycles for _, cycles in shares)
+    (details,) = ncu.read(DATA / "gpu_known_details.csv")
+    assert counted([details]).values["occupancy"] == pytest.approx(weighed)
+    # A recording of its own, from the raw sums.
+    assert counted(ncu.read(RAW)).values["occupancy"] == pytest.approx(weighed, rel=0.02)
 
 
 def test_the_file_tells_the_program_the_gpu_and_its_kernels() -> None:
@@ -215,3 +253,31 @@ def test_a_cut_table_is_told(tmp_path: Path) -> None:
 def test_a_table_without_launches_is_told(tmp_path: Path) -> None:
     with pytest.raises(ProfileFileError, match="no kernel launch"):
         ncu.read(_table(tmp_path, '"byte","ns","inst"'))
+
+
+def test_runtime_is_the_time_of_all_kernels_and_says_so(tmp_path: Path) -> None:
+    path = _table(tmp_path, '"byte","usecond","inst"', '"10","2.5","3"', '"10","1.5","3"')
+    (found,) = ncu.read(path)
+    assert found.runtime_s == pytest.approx(4e-6)
+    assert any("runtime is the time of 2 kernels, added up" in note for note in found.notes)
+
+
+def test_a_table_that_was_written_again_without_quotes_reads_alike(tmp_path: Path) -> None:
+    path = _table(tmp_path, '"byte","usecond","inst"', '"10","2.5","3"')
+    bare = tmp_path / "bare.csv"
+    rows = list(csv.reader(path.read_text().splitlines()[1:-1]))
+    with bare.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows(rows)
+    assert bare.read_text(encoding="utf-8").startswith("\ufeffID,Process ID")
+    assert guess(bare) == "ncu"
+    assert ncu.read(bare) == ncu.read(path)
+
+
+def test_without_its_row_of_units_a_time_could_be_of_any(tmp_path: Path) -> None:
+    path = _table(tmp_path, '"byte","usecond","inst"', '"10","2.5","3"')
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:2] + lines[3:]))
+    (found,) = ncu.read(path)
+    assert found.runtime_s is None
+    assert found.events["smsp__inst_executed.sum"] == 3
+    assert any("no runtime" in note for note in found.notes)

@@ -62,7 +62,7 @@ def test_a_negative_count_stays_in_the_events_and_out_of_the_counters(tmp_path: 
     [
         ("", "found no event"),
         ("# started on Sunday\n\n", "found no event"),
-        ("Performance counter stats for 'ls':\n", "line 1: found .Performance counter"),
+        ("Performance counter stats for 'ls':\n", "found no event"),
         ("12,,page-faults,5,100.00\n\x00\x01garbage", "line 2"),
     ],
 )
@@ -76,4 +76,11 @@ def test_what_is_no_output_of_perf_stat_is_refused_in_one_sentence(tmp_path: Pat
 def test_both_kinds_of_cores_of_a_hybrid_processor_are_added_up(tmp_path: Path) -> None:
     path = tmp_path / "perf.csv"
     path.write_text("30,,cpu_core/instructions/u,5,100.00\n12,,cpu_atom/instructions/u,5,100.00\n")
+    assert counted(perf.read(path)).values["instructions"] == 42.0
+
+
+def test_cores_of_several_kinds_on_arm_are_added_up_and_a_comma_too_many_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "perf.json"
+    row = '{{"counter-value" : "{}", "unit" : "", "event" : "{}/instructions/", "pcnt-running" : 100.00, }}'
+    path.write_text("\n".join([row.format("30.0", "armv8_pmuv3_0"), row.format("12.0", "armv8_cortex_a53")]) + "\n")
     assert counted(perf.read(path)).values["instructions"] == 42.0

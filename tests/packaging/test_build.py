@@ -36,6 +36,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(built: Built
         "schedule/slurm/job_submit.lua",
         "datasets/data/testbed.parquet",
         "collect/cupti_inject.c",
+        "collect/region.c",
+        "include/crossperf.h",
     ):
         assert f"crossperf/{name}" in packaged
 

@@ -106,21 +106,41 @@ def test_a_bad_input_is_one_line_with_an_error(program: Path, words: list[str], 
     assert sentence in json.loads(done.stdout)["error"]
 
 
-def test_counting_sees_one_pass_and_nothing_around_it(program: Path, tmp_path: Path) -> None:
+def counts(inputs: str, name: str, folder: Path) -> list[dict[str, float]]:
+    """Return the events of inputs, counted as the campaign counts them."""
     need("valgrind")
     pytest.importorskip("capstone")
-    inputs = tmp_path / "inputs.toml"
-    inputs.write_text('[triad]\nsize = [10000]\nsweeps = [1, 2]\nprecision = ["double"]\n')
-    spec_file = tmp_path / "spec.toml"
+    (folder / "inputs.toml").write_text(inputs)
+    spec_file = folder / "spec.toml"
     text = (TESTBED / "campaign.toml").read_text()
     start, end = text.index("inputs ="), text.index("\nrepeats")
     spec_file.write_text(text[:start] + 'inputs = ["inputs.toml"]' + text[end:].replace("build/", f"{TESTBED}/build/"))
     spec = campaign.read(spec_file)
-    campaign.count(spec, spec.counts["epyc"], tmp_path, jobs=2)
-    one, two = (json.loads(line)["events"] for line in (tmp_path / "counts.jsonl").read_text().splitlines())
+    campaign.count(spec, spec.counts[name], folder, jobs=2)
+    return [json.loads(line)["events"] for line in (folder / "counts.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.usefixtures("program")
+def test_counting_sees_one_pass_and_nothing_around_it(tmp_path: Path) -> None:
+    one, two = counts('[triad]\nsize = [10000]\nsweeps = [1, 2]\nprecision = ["double"]\n', "epyc", tmp_path)
     # AVX2 does four elements an instruction: a multiplication with addition, or two, for each.
     assert two["mix.float"] - one["mix.float"] in (pytest.approx(2500, abs=20), pytest.approx(5000, abs=20))
     assert one["Ir"] < 30_000
+
+
+@pytest.mark.usefixtures("program")
+def test_caches_are_as_hot_when_counted_as_when_timed(tmp_path: Path) -> None:
+    """Lines of 134 MB fit the last cache of the one machine, where every sweep finds them, and not the other's."""
+    inputs = "[daxpy]\nsize = [700000]\nstride = [12]\nsweeps = [1, 3]\n"
+    size = 700_000
+    one, three = counts(inputs, "xeon", tmp_path)
+    assert one["D1mr"] + one["D1mw"] == pytest.approx(3 * size, rel=0.01)
+    assert max(one["DLmr"] + one["DLmw"], three["DLmr"] + three["DLmw"]) < 0.01 * size
+    (tmp_path / "counts.jsonl").unlink()
+    one, three = counts(inputs, "epyc", tmp_path)
+    # The first sweep reads two arrays and writes a third; the others read it in place of the first.
+    assert one["DLmr"] + one["DLmw"] == pytest.approx(3 * size, rel=0.01)
+    assert three["DLmr"] + three["DLmw"] == pytest.approx((3 + 2 + 2) * size, rel=0.01)
 
 
 def test_the_cuda_build_compiles() -> None:

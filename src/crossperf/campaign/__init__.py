@@ -10,9 +10,9 @@ it comes.
 
 from __future__ import annotations
 
-from crossperf.campaign.assembling import assemble
+from crossperf.campaign.assembling import assemble, recount
 from crossperf.campaign.counting import count
 from crossperf.campaign.spec import CountSet, Mode, Spec, Work, read
 from crossperf.campaign.timing import time_mode
 
-__all__ = ["CountSet", "Mode", "Spec", "Work", "assemble", "count", "read", "time_mode"]
+__all__ = ["CountSet", "Mode", "Spec", "Work", "assemble", "count", "read", "recount", "time_mode"]

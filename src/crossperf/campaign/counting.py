@@ -1,4 +1,4 @@
-"""Counts one pass of every input: under valgrind one process each, under ncu many in one process."""
+"""Counts one pass of every input: under valgrind or qemu one process each, under ncu many in one process."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from crossperf.campaign.log import COUNTS, add, counted, in_words
 from crossperf.campaign.spec import CountSet, Spec, Work
+from crossperf.collect import qemu, valgrind
 from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.process import end_family, version_of
-from crossperf.collect.valgrind import ValgrindBackend, events_of
+from crossperf.collect.qemu import QemuBackend
+from crossperf.collect.valgrind import ValgrindBackend, by_vectors
 from crossperf.errors import CollectError
 from crossperf.importers import ncu
+from crossperf.importers.measurement import Measurement
 
 Say = Callable[[str], None]
 _LIMIT_S = 600.0
+#: What a pass has nothing of, since it is counted after the start, and with one thread whatever the platform.
+_NOT_OF_A_PASS = ("qemu.startup_", "qemu.threads", "qemu.busiest_thread", "qemu.files_opened", "qemu.bytes_read")
 #: Inputs that one process under ncu counts; more would lose more when it is killed.
 _NCU_BATCH = 40
 
@@ -36,7 +42,7 @@ def count(
     Parameters
     ----------
     jobs
-        Processes under valgrind at a time; counts do not depend on how busy the machine is.
+        Processes under valgrind or qemu at a time; counts do not depend on how busy the machine is.
     until
         The monotonic clock at which to stop; what is left is taken up by the next call.
     """
@@ -46,7 +52,7 @@ def count(
     done = {known.work for known in counted(folder) if known.counts == counts.name}
     left = [work for work in spec.works if work not in done]
     start = time.monotonic()
-    answers = _valgrind(counts, left, jobs, until) if counts.tool == "valgrind" else _ncu(counts, left, until)
+    answers = _ncu(counts, left, until) if counts.tool == "ncu" else _simulated(counts, left, jobs, until)
     for number, facts in enumerate(answers, start=1):
         add(path, {"counts": counts.name, "tool": counts.tool, **facts})
         remaining_s = (time.monotonic() - start) / number * (len(left) - number)
@@ -55,17 +61,64 @@ def count(
         say(f"{counts.name}: {number}/{len(left)} {work.line}{failed} ({in_words(remaining_s)} left)")
 
 
-def _valgrind(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
-    backend = ValgrindBackend(counts.caches)
-    if why_not := backend.why_not():
-        raise CollectError(f"counts {counts.name}: {why_not}")
+class _Simulator(Protocol):
+    """What executes a program to count it."""
 
+    @property
+    def version(self) -> str | None:
+        """The version of the tool."""
+
+    def why_not(self) -> str | None:
+        """Return why nothing can be counted here, or ``None``."""
+
+    def line(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:
+        """Return what to execute so that the marked part is counted into a folder, and under which variables."""
+
+    def measured(self, folder: Path) -> Measurement:
+        """Return what was counted into a folder."""
+
+
+class _Valgrind(ValgrindBackend):
+    @property
+    def version(self) -> str | None:
+        return version_of(shutil.which(self.name) or self.name)
+
+    def line(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:
+        # Neither set-up nor the pass that warms the caches is collected: the program says where the region begins.
+        return [*self.prefix(folder), "--instr-atstart=no", "--collect-atstart=no", *command], by_vectors()
+
+    def measured(self, folder: Path) -> Measurement:
+        return valgrind.measured_in(folder)
+
+
+class _Qemu(QemuBackend):
+    @property
+    def version(self) -> str | None:
+        return version_of(self._qemu or self.name, r"\d+\.[\d.]+")
+
+    def line(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:  # type: ignore[override]
+        return list(super().line(command)), self.environment(folder)
+
+    def measured(self, folder: Path) -> Measurement:
+        own = qemu.measured_in(folder, self.caches)
+        of_pass = {name: value for name, value in own.events.items() if not name.startswith(_NOT_OF_A_PASS)}
+        return replace(own, events=of_pass)
+
+
+def _simulator(counts: CountSet) -> _Simulator:
+    return _Valgrind(counts.caches) if counts.tool == "valgrind" else _Qemu(counts.caches, toggles=True)
+
+
+def _simulated(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
+    simulator = _simulator(counts)
+    if why_not := simulator.why_not():
+        raise CollectError(f"counts {counts.name}: {why_not}")
     running = _Running()
 
     def count_input(work: Work) -> dict[str, Any] | None:
         if running.stopped or (until is not None and time.monotonic() >= until):
             return None
-        return _under_valgrind(counts, work, running)
+        return _under(simulator, counts, work, running)
 
     pool = ThreadPoolExecutor(jobs)
     try:
@@ -83,9 +136,10 @@ class _Running:
         self._processes: set[subprocess.Popen[str]] = set()
         self.stopped = False
 
-    def run(self, command: Sequence[str]) -> tuple[int | None, str]:
+    def run(self, command: Sequence[str], variables: Mapping[str, str] | None = None) -> tuple[int | None, str]:
         """Return a command's exit status and output; the status is ``None`` where it took too long."""
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        env = None if variables is None else {**os.environ, **variables}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
         with self._lock:
             self._processes.add(process)
             if self.stopped:
@@ -109,25 +163,22 @@ class _Running:
                 end_family(process.pid)
 
 
-def _under_valgrind(counts: CountSet, work: Work, running: _Running) -> dict[str, Any] | None:
+def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Running) -> dict[str, Any] | None:
     about = {"workload": work.workload, "input": work.input}
     with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
         folder = Path(name)
-        # Neither set-up nor the pass that warms the caches is collected: the program says where the region begins.
-        options = ["--instr-atstart=no", "--collect-atstart=no"]
-        prefix = ValgrindBackend(counts.caches).prefix(folder)
-        command = [*prefix, *options, str(counts.program), *work.line.split(), "--count", "--threads", "1"]
-        status, output = running.run(command)
+        command = [str(counts.program), *work.line.split(), "--count", "--threads", "1"]
+        status, output = running.run(*simulator.line(command, folder))
         if running.stopped:
             return None
         if status is None:
-            return about | {"error": f"took longer than {_LIMIT_S:g} s under valgrind"}
+            return about | {"error": f"took longer than {_LIMIT_S:g} s under {counts.tool}"}
         program = _last_line(output)
         if status != 0 or program is None or "error" in program:
-            return about | {"error": (program or {}).get("error", f"exit status {status} under valgrind")}
-        events, notes = events_of(folder)
-    version = version_of(shutil.which("valgrind") or "valgrind")
-    return about | {"events": events, "notes": notes, "version": version, "program": program}
+            return about | {"error": (program or {}).get("error", f"exit status {status} under {counts.tool}")}
+        measured = simulator.measured(folder)
+    facts = {"events": dict(measured.events), "notes": list(measured.notes), "version": simulator.version}
+    return about | facts | {"program": program}
 
 
 def _last_line(text: str) -> dict[str, Any] | None:

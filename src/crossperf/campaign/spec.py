@@ -12,7 +12,7 @@ from typing import Any
 from crossperf.collect.valgrind import CacheShape, parse_caches
 from crossperf.errors import SettingsError, did_you_mean
 
-TOOLS = ("valgrind", "ncu")
+TOOLS = ("valgrind", "qemu", "ncu")
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,21 @@ class Work:
 
 @dataclass(frozen=True)
 class Mode:
-    """One platform: a program with a number of threads on this machine."""
+    """One platform: a program with a number of threads on this machine, and the ways in which it is counted."""
 
     name: str
     platform_class: str
     program: Path
     threads: int
-    counts: str | None
+    counts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CountSet:
     """One way to count the inputs, shared by the platforms that name it.
 
-    `caches` are what valgrind simulates. `launches` of a pass are seen by ncu; sums are scaled to all.
+    `caches` are what valgrind simulates; qemu, where they are given, looks their sizes up in its miss curve. `launches`
+    of a pass are seen by ncu; sums are scaled to all.
     """
 
     name: str
@@ -143,11 +144,15 @@ def _works(path: Path, problems: list[str]) -> list[Work]:
 def _mode(
     name: str, facts: Mapping[str, Any], folder: Path, counts: Mapping[str, CountSet], problems: list[str]
 ) -> Mode:
-    threads, counted = facts.get("threads", 1), facts.get("counts")
+    threads, counted = facts.get("threads", 1), facts.get("counts", [])
+    counted = tuple(counted) if isinstance(counted, list) else (counted,)
     if not isinstance(threads, int) or threads < 1:
         problems.append(f"platform {name} has threads {threads!r}, expected 1 or more")
-    if counted is not None and counted not in counts:
-        problems.append(f"platform {name} names counts {counted!r}, which the spec does not have")
+    problems += [
+        f"platform {name} names counts {unknown!r}, which the spec does not have"
+        for unknown in counted
+        if unknown not in counts
+    ]
     if "program" not in facts:
         problems.append(f"platform {name} names no program")
     return Mode(name, str(facts.get("class", "cpu")), folder / str(facts.get("program")), threads, counted)

@@ -39,7 +39,8 @@ RATES = {name: name.removesuffix("ratio") + "rate" for name in ("cache_miss_rati
 
 def _written() -> Iterator[Formula]:
     for entry in _formulas["formula"]:
-        formula = Formula(**{key: text.format_map(_formulas["phrases"]) for key, text in entry.items()})
+        texts = {key: text.format_map(_formulas["phrases"]) for key, text in entry.items()}
+        formula = Formula(**texts, at_most=COUNTERS[entry["counter"]].at_most)
         yield formula
         if formula.counter in RATES:
             yield formula.to_accesses(RATES[formula.counter])

@@ -26,6 +26,9 @@ class UndefinedError(Exception):
 class Formula:
     """One way to get a counter from the events of one tool on one kind of processor.
 
+    `given` is an event that only the processors have for which the formula holds: without it there is no value.
+    A value above `at_most` is none, since no share of a whole is greater than the whole.
+
     >>> misses = Formula("branch_miss_ratio", "perf", "any CPU", "branch-misses / branches")
     >>> misses.value({"branch-misses": 5.0, "branches": 100.0})
     0.05
@@ -36,6 +39,8 @@ class Formula:
     on: str
     text: str
     caveat: str = ""
+    given: str = ""
+    at_most: float | None = None
 
     @cached_property
     def _tokens(self) -> list[str]:
@@ -66,11 +71,12 @@ class Formula:
         if hits.endswith(ending := f" - {bare.replace(' + ', ' - ')} )"):
             accesses = hits.removesuffix(ending).removeprefix("( ")
             accesses = f"( {accesses} )" if " " in accesses else accesses
-        return replace(self, counter=counter, text=f"{misses} // {accesses}")
+        return replace(self, counter=counter, text=f"{misses} // {accesses}", at_most=1.0)
 
     def value(self, events: Events) -> float:
         """Return the counter, or raise `UndefinedError` with the reason."""
         needed = [name for name in self.events if name in events or name not in self.optional]
+        needed += [self.given] if self.given else []
         lacking = [name for name in needed if events.get(name) is None]
         if lacking or not any(name in events for name in self.events):
             names = lacking or self.events
@@ -83,6 +89,8 @@ class Formula:
             raise UndefinedError(f"{self.text} is not finite")
         if value < 0:
             raise UndefinedError(f"{self.text} is negative")
+        if self.at_most is not None and value > self.at_most:
+            raise UndefinedError(f"{self.text} is {value:.4g}, which no share of a whole can be")
         return value
 
 
@@ -173,5 +181,20 @@ def first_events(tool: str, formulas: Iterable[Formula]) -> list[str]:
     first: dict[str, tuple[str, ...]] = {}
     for formula in formulas:
         if formula.tool == tool:
-            first.setdefault(formula.counter, formula.events)
+            first.setdefault(formula.counter, (*formula.events, *filter(None, [formula.given])))
     return [event for events in first.values() for event in events]
+
+
+def sufficient_events(offered: Iterable[str], formulas: Iterable[Formula]) -> set[str]:
+    """Return the events of each counter's first formula that the offered events suffice for: no other has to be asked.
+
+    >>> new, old = (Formula("l2_miss_ratio", "perf", "AMD Zen", text) for text in ("miss // hits", "miss // ( a + b )"))
+    >>> sorted(sufficient_events(["a", "b", "hits", "miss"], [new, old]))
+    ['hits', 'miss']
+    """
+    at_hand = set(offered)
+    first: dict[str, tuple[str, ...]] = {}
+    for formula in formulas:
+        if at_hand.issuperset(set(formula.events) - formula.optional):
+            first.setdefault(formula.counter, formula.events)
+    return {event for events in first.values() for event in events if event in at_hand}

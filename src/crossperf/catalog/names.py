@@ -25,6 +25,8 @@ _GENERIC = (
     *("stalled-cycles-frontend", "stalled-cycles-backend", "cpu-clock", "task-clock", "minor-faults", "major-faults"),
     *_ALSO.values(),
 )
+#: PMUs of processors with cores of several kinds: Intel's, ARM's, Apple's.
+KIND_OF_CORE = r"(?:cpu\w*|armv\d\w*|apple_\w+_pmu)"
 # libpfm4, and so HPCToolkit and PAPI, writes generic events in capitals after "perf::".
 _PERF = {name.lower(): name for name in _GENERIC} | _ALSO
 
@@ -45,7 +47,7 @@ def canonical(text: str) -> str:
     # HPCToolkit adds "(proxy)" where it read a counter at the samples of another; the count is one all the same.
     name = text.strip().removesuffix("(proxy)").rstrip()
     name = re.sub(r"^(\w+::)+", "", name)
-    if on_one_pmu := re.fullmatch(r"cpu\w*/([^/,=]+)/u?", name):
+    if on_one_pmu := re.fullmatch(rf"{KIND_OF_CORE}/([^/,=]+)/u?", name):
         name = on_one_pmu[1]
     name = re.sub(r"(?<!:):u[pPhHG]*$", "", name)
     preset = re.fullmatch(r"(?:papi\.)?(PAPI_[A-Z0-9_]+)", name)

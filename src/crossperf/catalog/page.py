@@ -32,7 +32,8 @@ def _table(counters: Iterable[Counter]) -> Iterator[str]:
 
 def _row(formula: Formula) -> str:
     sentence = formula.caveat[:1].upper() + formula.caveat[1:].rstrip(".") + "." if formula.caveat else ""
-    return f"| {formula.tool} | {formula.on} | `{formula.text}` | {sentence} |"
+    where = f" where `{formula.given}` is counted" if formula.given else ""
+    return f"| {formula.tool} | {formula.on} | `{formula.text}`{where} | {sentence} |"
 
 
 if __name__ == "__main__":

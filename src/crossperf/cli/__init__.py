@@ -15,13 +15,14 @@ _SECTIONS = {
     "Start here": {
         "demo": "Run the main job end to end on measured runs that come along.",
         "toy": "Write a runs table drawn from a known law.",
-        "runs": "Check a runs table, or describe what it holds.",
+        "runs": "Check, describe or rename what a runs table holds.",
     },
     "Measure": {
         "profile": "Run a command and add its counters and time to a table.",
         "import": "Add the runs of profilers' files to a table.",
         "platforms": "List, add, show and compare platforms.",
         "campaign": "Measure a list of inputs on this machine.",
+        "include": "Print the folder of crossperf.h, which marks a region.",
     },
     "Learn": {
         "evaluate": "Score models on held-out runs.",

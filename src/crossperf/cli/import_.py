@@ -27,6 +27,7 @@ _SHOWN = 20
     "--platform", help="Name of the platform, above what the files tell.", shell_complete=completing(kept_platforms)
 )
 @click.option("--platform-class", help="cpu, gpu or another word.")
+@click.option("--runtime", "runtime_s", type=float, metavar="SECONDS", help="Runtime of the one run, above the file's.")
 @click.option("--map", "mapping", type=PATH, help="For FORMAT table: what its columns are.")
 @click.option("--regions", type=click.Choice(["whole", "leaf"]), default="whole", help="Caliper only.")
 @RUNS
@@ -34,7 +35,8 @@ _SHOWN = 20
 def import_(format_: str, paths: tuple[Path, ...], output: Path, json_file: Path | None, **settings: Any) -> None:
     """Add the runs that profilers' files hold to a runs table.
 
-    FORMAT is auto, hpctoolkit, caliper, papi, perf, ncu, rocprof, cross-modeling or table.
+    FORMAT is auto, hpctoolkit, caliper, papi, perf, perf-data, ncu, nvprof, nsys, rocprof, likwid, tau, scorep, vtune,
+    google-benchmark, cross-modeling or table.
     """
     from crossperf.importers.detect import import_runs
 

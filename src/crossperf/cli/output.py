@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +55,11 @@ def _json_on_stdout() -> Iterator[Path]:
                 stdout.flush()
 
 
+def json_on_stdout() -> bool:
+    """Tell whether stdout is kept for the facts."""
+    return _STDOUT in click.get_current_context().meta
+
+
 def write_facts(path: Path | None, facts: Callable[[], Mapping[str, Any]]) -> None:
     """Write facts where ``--json`` asks for them, and name the file; otherwise they are not even gathered."""
     if path:
@@ -78,6 +85,37 @@ def progress_bar(title: str) -> Iterator[Progress]:
             bar.update(task, description=f"{title}: {step}", completed=done, total=total if total > 1 else None)
 
         yield show
+
+
+@contextlib.contextmanager
+def progress_line() -> Iterator[Callable[[str | None], None]]:
+    """Yield what shows a text on the last line of a terminal, and takes it away for ``None``.
+
+    Where stderr is no terminal nothing is shown. A text appears after a second at the earliest, and
+    changes once a second at most.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    shown_at: float | None = None
+    since = time.monotonic()
+
+    def show(text: str | None) -> None:
+        nonlocal shown_at, since
+        now = time.monotonic()
+        if text is None:
+            if shown_at is not None:
+                click.echo("\r\x1b[K", nl=False, err=True)
+            shown_at, since = None, now
+        elif now - since >= 1.0 and (shown_at is None or now - shown_at >= 1.0):
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
+            shown_at = now
+
+    try:
+        yield show
+    finally:
+        show(None)
 
 
 def refuse_existing(path: Path) -> None:

@@ -10,8 +10,9 @@ from crossperf import platforms as known
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY, SETTINGS
 from crossperf.cli.output import JSON, say, write_facts, wrote
+from crossperf.errors import PlatformError
 from crossperf.plain import to_json
-from crossperf.platforms import Platform
+from crossperf.platforms import MachineFacts, Platform
 
 #: What a line of the list shows of a platform, and the word that goes with it.
 _HEADLINES = {"cpu_model": "", "cores": "cores", "memory_bytes": "memory", "price_per_hour": "an hour"}
@@ -51,12 +52,24 @@ def platforms_add(
     Further facts with --set, such as price_per_hour=1.2.
     """
     facts = known.facts_of_this_machine()
+    if platform_class == "gpu" and not facts.gpus:
+        # The processor of this machine is none of the GPU's facts.
+        facts = _facts_from_elsewhere(name, settings)
     entry = Platform(name or known.name_for(facts, platform_class), platform_class, facts)
     for pair in settings:
         entry = known.set_fact(entry, pair)
     known.add(registry, entry, overwrite=overwrite)
     _show_facts(entry)
     wrote(registry)
+
+
+def _facts_from_elsewhere(name: str | None, settings: tuple[str, ...]) -> MachineFacts:
+    """Return no facts for a GPU that is not here; its user must give its name and some."""
+    if not name or not settings:
+        problem = f"{name or 'a GPU'}: this machine shows no GPU, so nothing is known of it but its class"
+        advice = "Add it on the machine that has it, or give its facts: --set gpu_model='NVIDIA H200'"
+        raise PlatformError(f"{problem}. {advice}.", name=name)
+    return MachineFacts()
 
 
 def _show_facts(entry: Platform) -> None:

@@ -1,4 +1,4 @@
-"""``crossperf runs``: what is wrong with a runs table, and what it holds."""
+"""``crossperf runs``: what is wrong with a runs table, what it holds, and other names for it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from crossperf.cli.options import PATH, TABLE
-from crossperf.cli.output import JSON, say, write_facts, wrote
+from crossperf.cli.output import JSON, refuse_existing, say, write_facts, wrote
+from crossperf.errors import SettingsError, several
 
 
 @click.group()
 def runs() -> None:
-    """Check a runs table, describe what it holds, or compare two."""
+    """Check a runs table, describe or rename what it holds, or compare two."""
 
 
 @runs.command("check")
@@ -72,3 +73,23 @@ def runs_info(table: Path, json_file: Path | None) -> None:
     for problem in sound.warnings:
         say(f"warning: {problem}")
     write_facts(json_file, lambda: to_json(facts))
+
+
+@runs.command(
+    "rename", epilog="Such as: crossperf runs rename runs.jsonl --platform amd-epyc-2c=epyc-2 -o renamed.jsonl"
+)
+@TABLE
+@click.option("--platform", multiple=True, metavar="OLD=NEW", help="Another name for a platform; may be repeated.")
+@click.option("--app", multiple=True, metavar="OLD=NEW", help="Another name for an application.")
+@click.option("--input", multiple=True, metavar="OLD=NEW", help="Another name for an input.")
+@click.option("-o", "--output", type=PATH, required=True, help="The file to write; TABLE stays as it is.")
+def runs_rename(table: Path, output: Path, **names: tuple[str, ...]) -> None:
+    """Write the runs of TABLE under other names to another file."""
+    from crossperf.runs.renaming import rename
+
+    if not any(names.values()):
+        raise SettingsError("found no name to change, expected --platform, --app or --input with OLD=NEW.")
+    refuse_existing(output)
+    count = rename(table, output, names)
+    click.echo(f"renamed {several(count, 'run')}")
+    wrote(output)

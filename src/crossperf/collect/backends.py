@@ -11,6 +11,7 @@ from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.papi import PapiBackend
 from crossperf.collect.perf import PerfBackend
 from crossperf.collect.process import Runner
+from crossperf.collect.qemu import QemuBackend
 from crossperf.collect.rocprof import RocprofBackend
 from crossperf.collect.strace import StraceBackend
 from crossperf.collect.valgrind import CacheShape, ValgrindBackend, parse_caches
@@ -18,7 +19,7 @@ from crossperf.errors import CollectError, SettingsError, did_you_mean
 from crossperf.importers.measurement import Measurement
 from crossperf.platforms import MachineFacts, cache_geometry
 
-AUTO, OS = "auto", "os"
+AUTO, QUICK, OS = "auto", "quick", "os"
 
 
 class Backend(Protocol):
@@ -61,7 +62,7 @@ def backends(
     Parameters
     ----------
     cache
-        What valgrind simulates in place of the machine's own caches: bytes, ways and bytes a line of ``I1``, ``D1``
+        What qemu and valgrind take in place of the machine's own caches: bytes, ways and bytes a line of ``I1``, ``D1``
         or ``LL``, or the same as text (``D1=32768,8,64``).
     multiplex
         Let perf count all its events in one execution and scale them.
@@ -77,6 +78,7 @@ def backends(
         PerfBackend(facts.cpu_vendor, multiplex),
         PapiBackend(),
         StraceBackend(),
+        QemuBackend({**assumed, **given}, () if given else notes),
         ValgrindBackend({**assumed, **given}, () if given else notes),
     ]
 
@@ -92,14 +94,19 @@ def choices(known: Sequence[Backend]) -> list[BackendChoice]:
 
 
 def chosen(known: Sequence[Backend], wanted: str) -> list[Backend]:
-    """Return the back ends of a choice: ``auto``, ``os``, or names such as ``perf,valgrind``; those must work here."""
+    """Return the back ends of a choice: ``auto``, ``quick``, ``os``, or names such as ``perf,valgrind``.
+
+    Those that are named must work here.
+    """
     by_name = {backend.name: backend for backend in known}
+    if wanted == QUICK:
+        return [backend for backend in known if backend.name == "perf"]
     if wanted == AUTO:
         return list(known)
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     for name in names:
         if name not in (*by_name, OS):
-            expected = f"{AUTO}, {OS} or one of {', '.join(by_name)}"
+            expected = f"{AUTO}, {QUICK}, {OS} or one of {', '.join(by_name)}"
             problem = f"backend: found {name!r}{did_you_mean(name, by_name)}, expected {expected}."
             raise SettingsError(problem, argument="backend")
     for name in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +16,14 @@ _PLUS, _MINUS, _STAR, _ZERO, _NINE = b"+-*09"
 class CallgrindProfile:
     """One process as callgrind saw it.
 
-    `executions` maps an object file to the addresses in it and how often each was executed; it is empty
-    for a file written without ``--dump-instr=yes``.
+    `line_bytes` holds the size of a line of each simulated cache (``D1``, ``LL``). `executions` maps an object file to
+    the addresses in it and how often each was executed; it is empty for a file written without ``--dump-instr=yes``.
     """
 
     command: str = ""
     creator: str = ""
     totals: dict[str, int] = field(default_factory=dict)
+    line_bytes: dict[str, int] = field(default_factory=dict)
     executions: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
@@ -60,7 +62,9 @@ def _head(path: Path, head: bytes) -> CallgrindProfile:
     pairs = (line.partition(":") for line in head.decode(errors="replace").splitlines())
     facts = {key: value.strip() for key, _, value in pairs}
     totals = dict.fromkeys(facts.get("events", "").split(), 0)
-    profile = CallgrindProfile(facts.get("cmd", ""), facts.get("creator", ""), totals)
+    lines = re.findall(rb"^desc: (\w+) cache: \d+ B, (\d+) B,", head, re.MULTILINE)
+    line_bytes = {cache.decode(): int(n_bytes) for cache, n_bytes in lines}
+    profile = CallgrindProfile(facts.get("cmd", ""), facts.get("creator", ""), totals, line_bytes)
     version = facts.get("version")
     if version is None or not totals:
         raise _damaged(path, "no 'version:' and 'events:' lines", "the output of valgrind --tool=callgrind")

@@ -1,6 +1,6 @@
 /* Loaded by the CUDA driver into a program (CUDA_INJECTION64_PATH): adds up what the GPU was asked to do.
  *
- * Copies by direction in bytes and nanoseconds, kernel launches with their thread blocks, and the streams that
+ * Copies by direction in bytes and nanoseconds, kernel launches with their blocks and threads, and the streams that
  * carried them. One file per process, PID.json in the folder that CROSSPERF_CUPTI_OUT names, written whenever
  * CUPTI hands a buffer over and a last time at exit, then with "ended": 1.
  *
@@ -22,7 +22,7 @@ typedef struct {
 } Direction;
 
 static Direction to_gpu, to_host, inside_gpu, between_gpus;
-static uint64_t launches, blocks, kernel_ns, dropped;
+static uint64_t launches, blocks, threads, kernel_ns, dropped;
 static uint64_t *streams; /* context in the upper half, stream in the lower */
 static size_t stream_count, stream_room;
 static CUptiResult error;
@@ -73,8 +73,10 @@ static void add(const CUpti_Activity *record) {
         see_stream(copy->contextId, copy->streamId);
     } else if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
         const CUpti_ActivityKernel4 *kernel = (const CUpti_ActivityKernel4 *)record;
+        uint64_t in_grid = (uint64_t)kernel->gridX * (uint64_t)kernel->gridY * (uint64_t)kernel->gridZ;
         launches += 1;
-        blocks += (uint64_t)kernel->gridX * (uint64_t)kernel->gridY * (uint64_t)kernel->gridZ;
+        blocks += in_grid;
+        threads += in_grid * (uint64_t)kernel->blockX * (uint64_t)kernel->blockY * (uint64_t)kernel->blockZ;
         kernel_ns += kernel->end > kernel->start ? kernel->end - kernel->start : 0;
         see_stream(kernel->contextId, kernel->streamId);
     }
@@ -99,8 +101,9 @@ static void put(int ended) {
     put_direction(file, "dtoh", &to_host);
     put_direction(file, "dtod", &inside_gpu);
     put_direction(file, "ptop", &between_gpus);
-    fprintf(file, "\"kernel_launches\": %llu, \"thread_blocks\": %llu, \"kernel_ns\": %llu, \"streams\": %llu, ",
-            (unsigned long long)launches, (unsigned long long)blocks, (unsigned long long)kernel_ns,
+    fprintf(file, "\"kernel_launches\": %llu, \"thread_blocks\": %llu, \"kernel_threads\": %llu, ",
+            (unsigned long long)launches, (unsigned long long)blocks, (unsigned long long)threads);
+    fprintf(file, "\"kernel_ns\": %llu, \"streams\": %llu, ", (unsigned long long)kernel_ns,
             (unsigned long long)stream_count);
     fprintf(file, "\"dropped_records\": %llu, \"cupti\": %d, \"error\": %d, \"ended\": %d}\n",
             (unsigned long long)dropped, CUPTI_API_VERSION, (int)error, ended);

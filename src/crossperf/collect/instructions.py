@@ -1,8 +1,8 @@
-"""Sorts executed instructions into integer, floating point, memory and control, and finds the independent ones.
+"""Sorts executed instructions into integer, floating point, memory, control and atomic, and finds the independent ones.
 
-Each distinct instruction is decoded once. An instruction that loads and adds counts as memory and as
-integer, as a processor's own counters count it, so the shares may add up to more than one; moves between
-registers, shuffles and no-ops are in none.
+What was executed comes as addresses in object files (callgrind) or as the bytes of blocks (qemu). Each distinct
+instruction is decoded once. An instruction that loads and adds counts as memory and as integer, as a processor's own
+counters count it, so the shares may add up to more than one; moves between registers, shuffles and no-ops are in none.
 
 An instruction is independent if it reads no register (flags included) that an earlier instruction of its
 basic block wrote. A block ends at a jump, call or return, at a gap, and where the number of executions
@@ -24,10 +24,15 @@ from typing import IO, Any, NamedTuple
 
 from crossperf.errors import MissingDependencyError
 
-INT, FLOAT, MEMORY, CONTROL = 1, 2, 4, 8
-_KINDS = {"int": INT, "float": FLOAT, "memory": MEMORY, "control": CONTROL}
+INT, FLOAT, MEMORY, CONTROL, ATOMIC = 1, 2, 4, 8, 16
+_KINDS = {"int": INT, "float": FLOAT, "memory": MEMORY, "control": CONTROL, "atomic": ATOMIC}
+#: Shares of kinds are not known where more of the executed instructions than this could not be sorted.
+MOST_UNSORTED = 0.05
 #: The longest instruction of any architecture here.
 _LONGEST = 15
+
+
+_IN_NO_FILE = "are in no file (compiled at run time)"
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,39 @@ class Mix:
     classified: int
     independent: int
     unknown: int
+    #: Loads and stores: an instruction may have none, one or several.
+    accesses: int = 0
 
     def __add__(self, other: Mix) -> Mix:
         kinds = {name: self.kinds.get(name, 0) + other.kinds.get(name, 0) for name in {**self.kinds, **other.kinds}}
         independent, unknown = self.independent + other.independent, self.unknown + other.unknown
-        return Mix(kinds, self.classified + other.classified, independent, unknown)
+        classified, accesses = self.classified + other.classified, self.accesses + other.accesses
+        return Mix(kinds, classified, independent, unknown, accesses)
+
+    @property
+    def unsorted(self) -> float:
+        """The share of executed instructions that could not be decoded."""
+        return self.unknown / max(1, self.classified + self.unknown)
+
+    def events(self, prefix: str = "", why: str = _IN_NO_FILE) -> tuple[dict[str, float | None], dict[str, str]]:
+        """Return the counts under their names as events; each ``None`` with its reason where too few were sorted.
+
+        Parameters
+        ----------
+        prefix
+            What stands in front of each name.
+        why
+            What keeps instructions from being sorted.
+
+        >>> Mix({"int": 2}, 3, 1, 7).events()[0]["mix.int"] is None
+        True
+        """
+        counts = {**self.kinds, "classified": self.classified, "independent": self.independent}
+        names = {f"{prefix}mix.{name}": float(count) for name, count in (counts | {"accesses": self.accesses}).items()}
+        if self.unsorted <= MOST_UNSORTED:
+            return dict(names), {}
+        reason = f"{self.unsorted:.0%} of the instructions {why} and could not be sorted"
+        return dict.fromkeys(names), dict.fromkeys(names, reason)
 
 
 #: capstone's engine keeps state between calls.
@@ -55,12 +88,47 @@ NOTHING = Mix(dict.fromkeys(_KINDS, 0), 0, 0, 0)
 
 
 class Decoded(NamedTuple):
-    """What matters of an instruction: its kind, and the registers it reads and writes as bits."""
+    """What matters of an instruction: its kind, the registers it reads and writes as bits, its loads and stores."""
 
     kind: int
     reads: int
     writes: int
+    accesses: int
     size: int
+
+
+class ExecutedBlock(NamedTuple):
+    """Straight code: the size of each instruction as one byte, and the bytes of all."""
+
+    sizes: bytes
+    code: bytes
+
+
+class _Tally:
+    """Adds executed blocks up to a mix."""
+
+    def __init__(self) -> None:
+        self._by_kind = [0] * (2 * ATOMIC)
+        self._independent = self._accesses = 0
+        self.unknown = 0
+
+    def add(self, block: Iterable[Decoded], count: int) -> None:
+        """Add the instructions of one basic block, each executed `count` times."""
+        by_kind, independent, written, accesses = self._by_kind, 0, 0, 0
+        for kind, reads, writes, of_instruction, _ in block:
+            by_kind[kind] += count
+            accesses += of_instruction
+            if not reads & written:
+                independent += 1
+            written |= writes
+        self._independent += independent * count
+        self._accesses += accesses * count
+
+    def mix(self) -> Mix:
+        """Return the sum of what was added."""
+        by_kind = list(enumerate(self._by_kind))
+        kinds = {name: sum(count for kind, count in by_kind if kind & bit) for name, bit in _KINDS.items()}
+        return Mix(kinds, sum(self._by_kind), self._independent, self.unknown, self._accesses)
 
 
 def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
@@ -75,8 +143,8 @@ def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
 
 def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
     """Return the mix of the executed addresses of one object."""
-    by_kind = [0] * 16
-    independent = unknown = written = 0
+    tally = _Tally()
+    block: list[Decoded] = []
     expected, last_count = -1, -1
     addresses = sorted(counts)
     decode = code.decode
@@ -84,20 +152,37 @@ def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
         count = counts[address]
         # Cut at the next executed address, equal instructions are equal bytes, which are decoded once.
         decoded = decode(address, after - address if after - address < _LONGEST else _LONGEST)
+        if address != expected or count != last_count or decoded is None:
+            tally.add(block, last_count)
+            block = []
         if decoded is None:
-            unknown += count
+            tally.unknown += count
             expected = -1
             continue
-        if address != expected or count != last_count:
-            written = 0
-        by_kind[decoded.kind] += count
-        if not decoded.reads & written:
-            independent += count
-        written |= decoded.writes
+        block.append(decoded)
         expected = -1 if decoded.kind & CONTROL else address + decoded.size
         last_count = count
-    kinds = {name: sum(by_kind[kind] for kind in range(16) if kind & bit) for name, bit in _KINDS.items()}
-    return Mix(kinds, sum(by_kind), independent, unknown)
+    tally.add(block, last_count)
+    return tally.mix()
+
+
+def mix_of_blocks(executions: Mapping[ExecutedBlock, int], machine: str) -> Mix:
+    """Return the mix of executed blocks, code of a just-in-time compiler among them."""
+    tally = _Tally()
+    with _ONE_AT_A_TIME:
+        decode = decoder(machine)
+        for (sizes, code), count in executions.items():
+            block: list[Decoded] = []
+            start = 0
+            for size in sizes:
+                decoded = decode(code[start : start + size])
+                start += size
+                if decoded is None:
+                    tally.unknown += count
+                else:
+                    block.append(decoded)
+            tally.add(block, count)
+    return tally.mix()
 
 
 class Code:
@@ -208,7 +293,7 @@ class Decoder:
         self._essence = essence
         self._kind_of = kind_of
         self._by_bytes: dict[bytes, Decoded | None] = {}
-        self._by_shape: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._by_shape: dict[tuple[str, str], tuple[int, int, int, int]] = {}
 
     def __call__(self, code: bytes) -> Decoded | None:
         """Return what the first instruction of some bytes does, or ``None`` where they are no instruction."""
@@ -227,8 +312,8 @@ class Decoder:
             return Decoded(*self._by_shape[shape], size)
         return None
 
-    def _look_into(self, code: bytes, mnemonic: str, operands: str) -> tuple[int, int, int]:
-        """Return kind, registers read and registers written."""
+    def _look_into(self, code: bytes, mnemonic: str, operands: str) -> tuple[int, int, int, int]:
+        """Return kind, registers read, registers written, and the number of loads and stores."""
         self._engine.detail = True
         try:
             instruction = next(self._engine.disasm(code, 0, 1))
@@ -236,7 +321,9 @@ class Decoder:
             reads, writes = (_bits(map(instruction.reg_name, registers)) for registers in (read, written))
         finally:
             self._engine.detail = False
-        return self._kind_of(mnemonic, operands), 0 if _zeroes(mnemonic, operands) else reads, writes
+        kind = self._kind_of(mnemonic, operands)
+        accesses = accesses_of(mnemonic, operands) if kind & MEMORY else 0
+        return kind, 0 if _zeroes(mnemonic, operands) else reads, writes, accesses
 
 
 def _zeroes(mnemonic: str, operands: str) -> bool:
@@ -285,11 +372,16 @@ _X86, _ARM = _patterns("x86"), _patterns("aarch64")
 _PREFIXES = re.compile(r"(lock|rep[nz]?[ez]?|notrack|bnd|data16|xacquire|xrelease) ")
 
 
+def _bare(mnemonic: str) -> str:
+    """Return a mnemonic without its prefixes."""
+    while match := _PREFIXES.match(mnemonic):
+        mnemonic = mnemonic[match.end() :]
+    return mnemonic
+
+
 @cache
 def _x86_mnemonic(mnemonic: str) -> int:
-    name = mnemonic
-    while match := _PREFIXES.match(name):
-        name = name[match.end() :]
+    name = _bare(mnemonic)
     kind = CONTROL if _X86["control"].fullmatch(name) else 0
     kind |= FLOAT if _X86["float"].fullmatch(name) else INT if _X86["int"].fullmatch(name) else 0
     return kind | (MEMORY if _X86["stack"].fullmatch(name) else 0)
@@ -306,10 +398,37 @@ def kind_on_x86(mnemonic: str, operands: str) -> int:
     kind = _x86_mnemonic(mnemonic)
     if "[" in operands and not _X86["no_access"].fullmatch(mnemonic):
         kind |= MEMORY
+        if mnemonic == "xchg" or "lock " in mnemonic:
+            kind |= ATOMIC
     # One name, two instructions: comparing doubles, and comparing strings of words.
     if kind & FLOAT and mnemonic.endswith("cmpsd") and "mm" not in operands:
         kind = kind & ~FLOAT | INT
     return kind
+
+
+_GATHER = re.compile(r"vp?gather([dq])(ps|pd|d|q)")
+_VECTOR_BYTES = {"x": 16, "y": 32, "z": 64}
+
+
+def accesses_of(mnemonic: str, operands: str) -> int:
+    """Return how often an instruction that touches memory does so, as a cache sees it.
+
+    Reading and writing one place is one access, which finds the line once; the stack of ``push`` and ``call`` is an
+    access that no operand names; a gather has one for each element.
+
+    >>> [accesses_of("add", "qword ptr [rax], rbx"), accesses_of("call", "qword ptr [rax]"), accesses_of("ret", "")]
+    [1, 2, 1]
+    >>> accesses_of("rep movsb", "byte ptr [rdi], byte ptr [rsi]"), accesses_of("ldp", "x0, x1, [sp]")
+    (2, 1)
+    >>> accesses_of("vgatherdps", "ymm0, dword ptr [rax + ymm1*4], ymm2")
+    8
+    """
+    if gather := _GATHER.fullmatch(mnemonic):
+        vectors = re.findall(r"([xyz])mm\d", operands)
+        by_element = _VECTOR_BYTES[vectors[0]] // (4 if gather[2] in ("ps", "d") else 8)
+        by_index = _VECTOR_BYTES[vectors[1]] // (4 if gather[1] == "d" else 8)
+        return min(by_element, by_index)
+    return operands.count("[") + bool(_X86["stack"].fullmatch(_bare(mnemonic)))
 
 
 def kind_on_arm64(mnemonic: str, operands: str) -> int:  # noqa: ARG001 - the same question as on x86
@@ -317,7 +436,7 @@ def kind_on_arm64(mnemonic: str, operands: str) -> int:  # noqa: ARG001 - the sa
     if _ARM["control"].fullmatch(mnemonic):
         return CONTROL
     if _ARM["memory"].fullmatch(mnemonic):
-        return MEMORY if mnemonic != "prfm" else 0
+        return MEMORY | (ATOMIC if _ARM["atomic"].fullmatch(mnemonic) else 0) if mnemonic != "prfm" else 0
     if _ARM["float"].fullmatch(mnemonic):
         return FLOAT
     return 0 if _ARM["moves"].fullmatch(mnemonic) else INT

@@ -15,12 +15,23 @@ from crossperf.catalog.formula import first_events
 from crossperf.collect.process import Runner, ask, version_of
 from crossperf.errors import CollectError, some_of
 from crossperf.importers.measurement import Measurement
-from crossperf.importers.ncu import BLOCK_SIZE, REGISTERS, THREADS, TIME, complaint, header_at, launches_of_text, total
+from crossperf.importers.ncu import (
+    BLOCK_SIZE,
+    CYCLES,
+    REGISTERS,
+    THREADS,
+    TIME,
+    WARPS,
+    complaint,
+    header_at,
+    launches_of_text,
+    total,
+)
 from crossperf.records import OK
 
 #: Kept beside what the formulas need. GPUs of Blackwell's consumer line spell the bytes with ``_op_``.
 _DRAM = tuple(f"dram__bytes_{way}.sum" for way in ("read", "write", "op_read", "op_write"))
-_MORE = (TIME, *_DRAM, "smsp__thread_inst_executed.sum", BLOCK_SIZE, THREADS, REGISTERS)
+_MORE = (TIME, *_DRAM, "smsp__thread_inst_executed.sum", WARPS, CYCLES, BLOCK_SIZE, THREADS, REGISTERS)
 _PERMISSION = "ERR_NVGPUCTRPERM"
 _MAY_NOT = (
     "the driver lets root alone read the GPU's counters; run as root, or let root load the kernel module nvidia"

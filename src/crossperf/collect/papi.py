@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crossperf.catalog import FORMULAS, Formula, canonical
 from crossperf.collect import libpapi
-from crossperf.collect.process import Execution, Runner
+from crossperf.collect.process import NO_HARDWARE, Execution, Runner
 from crossperf.errors import CollectError
 from crossperf.importers.measurement import Measurement
 from crossperf.records import OK
@@ -100,7 +100,8 @@ def choose(refused: Container[str]) -> tuple[list[str], list[str]]:
     missed: dict[str, None] = {}
     for formulas in by_counter.values():
         usable = [each for each in formulas if not any(name in refused for name in {*each.events} - each.optional)]
-        taken = (usable or formulas)[0]
+        # What only another processor could count is not missed.
+        taken = (usable or [each for each in formulas if each.on == "any CPU"] or formulas)[0]
         chosen |= dict.fromkeys(name for name in taken.events if usable and name not in refused)
         missed |= dict.fromkeys(name for name in taken.events if not usable and name in refused)
     return list(chosen), [name for name in missed if name not in chosen]
@@ -118,8 +119,7 @@ def _no_counters(why: str) -> str:
     if paranoid > _PARANOID and os.geteuid() != 0:
         advice = f"ask an administrator for: sysctl kernel.perf_event_paranoid={_PARANOID}"
         return f"the kernel lets only root count (perf_event_paranoid is {paranoid}); {advice}"
-    advice = "use the back end valgrind, or another machine"
-    return f"this machine shows PAPI no hardware counters ({why}), as most virtual machines do not; {advice}"
+    return f"{NO_HARDWARE} ({why})"
 
 
 def _execute(

@@ -22,17 +22,26 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from crossperf.collect.starters import left_out
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError, did_you_mean
 from crossperf.records import OK
+
+if TYPE_CHECKING:
+    from crossperf.collect.regions import Region
 
 #: How often the command's threads and page tables are looked at while it runs.
 _LOOK_EVERY_S = 0.05
 #: How long an interrupted command has to end by itself before it is killed.
 _GRACE_S = 3.0
+#: How long a silent execution has to end after an interrupt before it is ended.
+_HURRY_S = 0.5
 _PR_SET_CHILD_SUBREAPER = 36
+_LAUNCHERS = left_out(while_it_runs=True)
+#: Why tools that read a processor's counters have nothing to read.
+NO_HARDWARE = "no hardware counters here, as on most virtual machines"
 _NO_START = "Check that it is a program for this machine, and that a script starts with '#!' and its interpreter."
 
 
@@ -40,8 +49,11 @@ _NO_START = "Check that it is a program for this machine, and that a script star
 class Execution:
     """One execution of a command: how it ended, how long it took, what the kernel counted.
 
-    `io` holds the fields of ``/proc/PID/io``, children that were waited for included; ``None`` where the
-    kernel does not tell. `peak_threads` is the most that were seen at a time, by looking now and then.
+    What only started the program (`launchers`, such as mpirun) is left out, and what cannot be separated from it is
+    ``None``: page faults, and `io`, the fields of ``/proc/PID/io``. Children that were waited for are included.
+    `peak_threads` is the most that were seen at a time, by looking now and then; `threads_started` are all, known
+    where the kernel started nothing else meanwhile. `last_words` is the end of what it wrote to stderr, where that was
+    asked for.
     """
 
     returncode: int
@@ -49,13 +61,27 @@ class Execution:
     user_s: float
     system_s: float
     max_rss_bytes: int | None
-    minor_faults: int
-    major_faults: int
+    minor_faults: int | None
+    major_faults: int | None
     io: Mapping[str, int] | None
     peak_threads: int | None = None
+    threads_started: int | None = None
     page_table_bytes: int | None = None
     time_limit_s: float | None = None
     started: float = 0.0
+    launchers: tuple[str, ...] = ()
+    last_words: str = ""
+    region: Region | None = None
+
+    @property
+    def marked(self) -> Region | None:
+        """The region that the command marked, entered and left at least once; ``None`` without one."""
+        return self.region if self.region and self.region.visits and self.status == OK else None
+
+    @property
+    def runtime_s(self) -> float:
+        """Seconds of the marked region, or of the whole execution."""
+        return self.marked.wall_s if self.marked else self.wall_s
 
     @property
     def status(self) -> str:
@@ -105,12 +131,27 @@ def resolve(command: Sequence[str]) -> str:
 class Runner:
     """Executes commands one after another, with the caller's signals and standard input.
 
-    After `time_limit_s` seconds an execution and all that it started are ended.
+    After `time_limit_s` seconds, or when the clock shows `deadline`, an execution and all that it started are ended.
+    `stdout` is the descriptor that takes what the command prints there; by default it is the caller's. `on_look` is
+    called now and then while a quiet execution runs, with the seconds since its start. `whole` passes over regions that
+    the command marks; otherwise `region` is what it marks, for the tools that can count there alone. `env` holds
+    variables for every execution.
     """
 
     time_limit_s: float | None = None
+    deadline: float = math.inf
     stdin: Input = field(default_factory=Input.of_caller)
-    interrupted: bool = False
+    interrupted_by: int | None = None
+    stdout: int | None = None
+    on_look: Callable[[float], None] | None = None
+    whole: bool = False
+    region: Region | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came that ends the profiling."""
+        return self.interrupted_by is not None
 
     def execute(
         self,
@@ -118,6 +159,7 @@ class Runner:
         *,
         env: Mapping[str, str] | None = None,
         quiet: bool = False,
+        last_words: bool = False,
         on_start: Callable[[int], None] | None = None,
     ) -> Execution:
         """Run a command to its end and return what was counted.
@@ -128,19 +170,29 @@ class Runner:
             Variables to add to the caller's.
         quiet
             Send what the command prints nowhere; otherwise it goes where the caller's output goes.
+        last_words
+            Keep the end of what a quiet execution writes to stderr.
         on_start
             Called with the child's process id as soon as it runs.
         """
         limit_s = self.time_limit_s
         with contextlib.suppress(OSError, AttributeError):  # what the child leaves behind becomes ours, to be ended
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        nowhere = subprocess.DEVNULL if quiet else None
-        variables = {**os.environ, **env} if env else None
-        with self.stdin.open() as (stdin, child_has_stdin), _Signals(self) as signals:
+        variables = {**os.environ, **self.env, **(env or {})}
+        with (
+            self.stdin.open() as (stdin, child_has_stdin),
+            _Signals(self) as signals,
+            _Tail(quiet and last_words) as tail,
+        ):
+            unheard = tail.writer if last_words else subprocess.DEVNULL
+            streams = (subprocess.DEVNULL, unheard) if quiet else (self.stdout, None)
+            begun = _tasks_begun()
             started, start = time.time(), time.monotonic()
             try:
-                # The child is reaped below, by hand: only a zombie still tells its I/O.
-                child = subprocess.Popen(list(command), stdin=stdin, stdout=nowhere, stderr=nowhere, env=variables)
+                # The child is reaped below, by hand: what it read and wrote is counted for its parent only then.
+                child = subprocess.Popen(
+                    list(command), stdin=stdin, stdout=streams[0], stderr=streams[1], env=variables
+                )
             except OSError as error:
                 problem = f"{command[0]}: cannot be started ({error.strerror or error})."
                 raise CollectError(f"{problem} {_NO_START}", command=list(command)) from error
@@ -148,13 +200,19 @@ class Runner:
             child_has_stdin()
             if on_start:
                 on_start(child.pid)
-            watch = _Watch(child.pid)
-            in_time = watch.wait(math.inf if limit_s is None else start + limit_s)
+            watch = _Watch(child.pid, tail, self.on_look if quiet else None)
+            until = min(self.deadline, start + (math.inf if limit_s is None else limit_s))
+            # A tool may keep a signal from the command below it; the command alone decides what it does with one.
+            in_time = watch.wait(until, lambda: quiet and self.interrupted)
             if not in_time:
                 end_family(child.pid)
             wall_s = time.monotonic() - start
-            io = _io_of(child.pid)
+            ended = watch.ended()
+            threads_started = watch.threads_started(begun)
+            before = _own_io()
             _, wait_status, usage = os.wait4(child.pid, 0)
+            io = _io_since(before) if ended.apart else None
+            faults = (usage.ru_minflt, usage.ru_majflt) if ended.apart else ended.faults_below or (None, None)
             child.returncode = os.waitstatus_to_exitcode(wait_status)
             if self.interrupted or not in_time:
                 end_family(None)
@@ -166,21 +224,41 @@ class Runner:
             user_s=usage.ru_utime,
             system_s=usage.ru_stime,
             max_rss_bytes=usage.ru_maxrss * 1024 if usage.ru_maxrss > own_kb else watch.peaks.get("resident"),
-            minor_faults=usage.ru_minflt,
-            major_faults=usage.ru_majflt,
+            minor_faults=faults[0],
+            major_faults=faults[1],
             io=io,
             peak_threads=watch.peaks.get("threads"),
+            threads_started=threads_started,
             page_table_bytes=watch.peaks.get("page tables"),
-            time_limit_s=None if in_time else limit_s,
+            time_limit_s=None if in_time else round(wall_s, 1) if limit_s is None else limit_s,
             started=started,
+            launchers=watch.launchers,
+            last_words=tail.text,
         )
 
     def count(self, line: Sequence[str], tool: str, env: Mapping[str, str] | None = None) -> Execution:
         """Run a command under a tool that counts, quietly; one that fails there raises `CollectError`."""
-        execution = self.execute(line, env=env, quiet=True)
+        execution = self.execute(line, env=env, quiet=True, last_words=True)
         if execution.status != OK:
-            raise CollectError(f"the command failed under {tool}: {execution.status}")
+            raise CollectError(f"the command failed under {tool}: {in_its_words(tool, execution)}")
         return execution
+
+
+def in_its_words(tool: str, execution: Execution) -> str:
+    r"""Return how a command ended under a tool, with the tool's own last line about it, if there is one.
+
+    >>> in_its_words("perf", Execution(1, 0, 0, 0, 0, 0, 0, None, last_words="a\nperf: no memory\n"))
+    'exit status 1 (perf: no memory)'
+    """
+    own = [line.strip() for line in execution.last_words.splitlines() if re.match(rf"\S*\b{tool}[\w-]*: ", line)]
+    return execution.status + (f" ({own[-1][:200]})" if own else "")
+
+
+def elsewhere(launchers: Sequence[str]) -> str:
+    """Return that a launcher's ranks were not seen, and what to do."""
+    name = " and ".join(launchers)
+    advice = f"put crossperf behind it: {name} ... crossperf profile -- ./app"
+    return f"{name} starts its processes where they cannot be followed; {advice}"
 
 
 def ask(command: Sequence[str], patience_s: float = 30.0) -> subprocess.CompletedProcess[str] | None:
@@ -234,7 +312,7 @@ class _Signals:
 
     def _receive(self, number: int, _: Any) -> None:
         if number in self._ALL:
-            self._runner.interrupted = True
+            self._runner.interrupted_by = number
         if self._pid is None:
             self._early.append(number)
         else:
@@ -246,32 +324,82 @@ def _send(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-class _Watch:
-    """Waits for a child without reaping it, and looks at its threads and page tables meanwhile."""
+class _Tail:
+    """The end of what a quiet execution writes to stderr: read all along, so that nobody waits for us."""
 
-    def __init__(self, pid: int) -> None:
+    _KEPT = 4096
+
+    def __init__(self, wanted: bool) -> None:
+        self.reader, self.writer = os.pipe() if wanted else (-1, -1)
+        self._data = b""
+
+    def __enter__(self) -> _Tail:
+        if self.reader >= 0:
+            os.set_blocking(self.reader, False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in (self.reader, self.writer):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def drain(self) -> None:
+        """Take what has been written."""
+        with contextlib.suppress(OSError):
+            while self.reader >= 0 and (data := os.read(self.reader, 65536)):
+                self._data = (self._data + data)[-self._KEPT :]
+
+    @property
+    def text(self) -> str:
+        """What was kept."""
+        return self._data.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """Whether the sums of a child that ended hold nothing but the program; if not, the page faults below it."""
+
+    apart: bool
+    faults_below: tuple[int, int] | None = None
+
+
+class _Watch:
+    """Waits for a child without reaping it, and looks at its processes meanwhile."""
+
+    def __init__(self, pid: int, tail: _Tail, on_look: Callable[[float], None] | None = None) -> None:
         self._pid = pid
+        self._tail = tail
+        self._on_look = on_look
+        #: The process that each thread belongs to, and the last name that each process was seen under.
+        self._process: dict[int, int] = {}
+        self._names: dict[int, str] = {}
         #: The most that was seen of threads, bytes of page tables, and bytes resident in one process.
         self.peaks: dict[str, int] = {}
 
-    def wait(self, until: float) -> bool:
-        """Return whether the child ended before the clock showed `until`."""
-        pause_s = 0.001
-        watching: list[int] = []
+    def wait(self, until: float, hurry: Callable[[], bool] = lambda: False) -> bool:
+        """Return whether the child ended before the clock showed `until`, or soon after there was need to hurry."""
+        pause_s, start = 0.001, time.monotonic()
+        watching = [self._tail.reader] if self._tail.reader >= 0 else []
+        pidfds: list[int] = []
         with contextlib.suppress(OSError):  # where the kernel has them: readable when the process ends
-            watching.append(os.pidfd_open(self._pid))
+            pidfds.append(os.pidfd_open(self._pid))
         try:
             while True:
                 if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                     return True
-                left_s = until - time.monotonic()
-                if left_s <= 0:
+                now = time.monotonic()
+                if now >= until:
                     return False
+                until = min(until, now + _HURRY_S) if hurry() else until
                 self._look()
+                if self._on_look:
+                    self._on_look(now - start)
                 pause_s = min(2 * pause_s, _LOOK_EVERY_S)
-                select.select(watching, [], [], min(pause_s, left_s))
+                select.select([*pidfds, *watching], [], [], min(pause_s, until - now))
+                self._tail.drain()
         finally:
-            for descriptor in watching:
+            self._tail.drain()
+            for descriptor in pidfds:
                 os.close(descriptor)
 
     def _look(self) -> None:
@@ -279,22 +407,91 @@ class _Watch:
         for pid in [self._pid, *_descendants(self._pid)]:
             with contextlib.suppress(OSError, ValueError):
                 status = Path(f"/proc/{pid}/status").read_text()
-                facts = {name: int(text) for name, text in re.findall(r"^(\w+):\s*(\d+)", status, re.MULTILINE)}
+                name = status.partition("\n")[0].removeprefix("Name:").strip()
+                self._names[pid] = name
+                self._process |= dict.fromkeys(_tasks(pid), pid)
+                if name in _LAUNCHERS:
+                    continue
+                facts = {fact: int(text) for fact, text in re.findall(r"^(\w+):\s*(\d+)", status, re.MULTILINE)}
                 threads += facts.get("Threads", 0)
                 page_tables += facts.get("VmPTE", 0) * 1024
                 resident = max(resident, facts.get("VmHWM", 0) * 1024)
-        for name, seen in (("threads", threads), ("page tables", page_tables), ("resident", resident)):
+        for fact, seen in (("threads", threads), ("page tables", page_tables), ("resident", resident)):
             if seen:
-                self.peaks[name] = max(self.peaks.get(name, 0), seen)
+                self.peaks[fact] = max(self.peaks.get(fact, 0), seen)
+
+    @property
+    def launchers(self) -> tuple[str, ...]:
+        """The processes that only started others, by name."""
+        return tuple(sorted(set(self._names.values()) & _LAUNCHERS))
+
+    def ended(self) -> _Ended:
+        """Return what is known of a child that ended, before it is reaped."""
+        name, minor, major = _ended_with(self._pid)
+        self._names[self._pid] = name
+        below = {pid for pid, seen in self._names.items() if seen in _LAUNCHERS and pid != self._pid}
+        # What nobody has reaped yet is in no sum: the orted that a program started alone leaves behind.
+        below = {pid for pid in below if not Path(f"/proc/{pid}").exists()}
+        if name not in _LAUNCHERS:
+            return _Ended(apart=not below)
+        # A process that mpirun has just forked still carries its name.
+        known = minor > 0 and {self._names[pid] for pid in below} <= {name}
+        return _Ended(apart=False, faults_below=(minor, major) if known else None)
+
+    def threads_started(self, begun: int | None) -> int | None:
+        """Return how many threads the program started, where looking saw all that the kernel has started since."""
+        ended = _tasks_begun()
+        if begun is None or ended is None:
+            return None
+        if not set(range(begun + 1, ended + 1)) <= {*self._process, *_tasks("self")}:
+            return None
+        return sum(self._names[pid] not in _LAUNCHERS for pid in self._process.values()) or None
 
 
-def _io_of(pid: int) -> dict[str, int] | None:
-    """Return what a process that ended and was not reaped yet read and wrote, with its reaped children."""
-    try:
-        pairs = (line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
-        return {name: int(value) for name, value in pairs}
-    except (OSError, ValueError):
-        return None
+def _tasks(pid: int | str) -> list[int]:
+    with os.scandir(f"/proc/{pid}/task") as tasks:
+        return [int(task.name) for task in tasks]
+
+
+def _tasks_begun() -> int | None:
+    """Return the number that the kernel gave the thread it started last, whoever asked for it."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/loadavg").read_text().split()[4])
+    return None
+
+
+def _ended_with(pid: int) -> tuple[str, int, int]:
+    """Return the name of a process that ended and was not reaped, and the page faults of the children it reaped."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        before, _, after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+        fields = after.split()
+        return before.partition("(")[2], int(fields[8]), int(fields[10])
+    return "", 0, 0
+
+
+def _own_io() -> bytes:
+    """Return what this process has read and written, with the children it reaped, in one read of the kernel's text."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open("/proc/self/io", os.O_RDONLY)
+        try:
+            return os.read(descriptor, 4096)
+        finally:
+            os.close(descriptor)
+    return b""
+
+
+def _io_since(before: bytes) -> dict[str, int] | None:
+    """Return what this process has read and written since, without the read of `before` itself.
+
+    A process that ended tells nobody but root what it read and wrote; once reaped, its parent's sum holds it.
+    """
+    then, now = _io_fields(before), _io_fields(_own_io())
+    io = {name: now[name] - count for name, count in then.items() if name in now}
+    return io | {"rchar": io["rchar"] - len(before), "syscr": io["syscr"] - 1} if io else None
+
+
+def _io_fields(text: bytes) -> dict[str, int]:
+    return {name: int(count) for name, count in re.findall(r"(\w+): (\d+)", text.decode())}
 
 
 def _descendants(pid: int) -> list[int]:
@@ -317,16 +514,22 @@ def _descendants(pid: int) -> list[int]:
 def end_family(pid: int | None) -> None:
     """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind."""
     mine = os.getpid()
-    # Once a parent has ended, its children can no longer be found below it.
-    known: set[int] = {pid} if pid else set()
+    known: set[int] = set()
 
     def family() -> list[int]:
-        known.update(_descendants(mine if pid is None else pid))
+        known.update(_descendants(mine if pid is None else pid), {pid} if pid else ())
         return [other for other in known if other != mine and not _ended(other)]
 
+    # Once a parent has ended, a child that it started meanwhile can no longer be found below it: first nobody moves.
+    held: set[int] = set()
+    while new := set(family()) - held:
+        for other in new:
+            _send(other, signal.SIGSTOP)
+        held |= new
     for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
         for other in family():
             _send(other, number)
+            _send(other, signal.SIGCONT)
         until = time.monotonic() + patience_s
         while family() and time.monotonic() < until:
             time.sleep(0.01)

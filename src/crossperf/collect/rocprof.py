@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from crossperf.importers.measurement import Measurement
 from crossperf.importers.rocprof import ROCPROF, adds_up, read, reads, total
 
 #: An MI200 has eight counters for the sequencer (SQ), four for each cache; every further group runs the command again.
-_SEQUENCER_COUNTERS = 8
+_AT_A_TIME, _OF_A_CACHE = {"SQ": 8}, 4
 _ROCPROFV3 = "rocprofv3"
 
 
@@ -71,15 +72,18 @@ def wanted_counters() -> list[str]:
 
 
 def grouped(counters: Sequence[str]) -> list[list[str]]:
-    """Return counters in groups that an MI200 counts at a time; the caches' go along with the first.
+    """Return counters in groups that an MI200 counts at a time: some of each block of the hardware.
 
     >>> grouped([*(f"SQ_{i}" for i in range(9)), "TCC_HIT_sum"])
     [['SQ_0', 'SQ_1', 'SQ_2', 'SQ_3', 'SQ_4', 'SQ_5', 'SQ_6', 'SQ_7', 'TCC_HIT_sum'], ['SQ_8']]
     """
-    sequencer = [name for name in counters if name.startswith("SQ_")]
-    groups = [sequencer[i : i + _SEQUENCER_COUNTERS] for i in range(0, len(sequencer), _SEQUENCER_COUNTERS)] or [[]]
-    groups[0] += [name for name in counters if not name.startswith("SQ_")]
-    return groups
+    seen: Counter[str] = Counter()
+    groups: dict[int, list[str]] = defaultdict(list)
+    for name in counters:
+        block = name.split("_")[0]
+        groups[seen[block] // _AT_A_TIME.get(block, _OF_A_CACHE)].append(name)
+        seen[block] += 1
+    return [groups[number] for number in sorted(groups)] or [[]]
 
 
 def _known(tool: str) -> frozenset[str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from crossperf.collect import callgrind, instructions
+from crossperf.collect import callgrind, instructions, regions
+from crossperf.collect.compiling import preloaded, shared_library
 from crossperf.collect.process import Execution, Runner, version_of
+from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
 from crossperf.importers.measurement import Measurement
 from crossperf.platforms import CacheGeometry
@@ -19,10 +23,8 @@ from crossperf.records import OK
 
 #: Bytes, ways and bytes a line of one cache.
 CacheShape = tuple[int, int, int]
-#: They start the ranks of an MPI program and are not part of it.
-_LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "orterun", "orted", "prterun", "prted", "srun")
 #: Valgrind runs one thread at a time: a thread that spins for another would count its waiting.
-_PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
+PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 class ValgrindBackend:
@@ -56,14 +58,16 @@ class ValgrindBackend:
         """Execute the command under callgrind and return its events, summed over processes."""
         with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
             folder = Path(name)
-            line = (*self.prefix(folder), *command)
-            execution = runner.execute(line, quiet=True, env=_PASSIVE)
+            options, env, marking = regions.for_callgrind(runner.region)
+            line = (*self.prefix(folder), *options, *command)
+            variables = PASSIVE | by_vectors() | _once_for_all(folder) | env
+            execution = runner.execute(line, quiet=True, env=variables)
             if execution.status != OK:
                 raise _failed(execution, folder)
-            events, notes = events_of(folder)
-        version, notes = version_of(self._valgrind or self.name), [*self._notes, *notes]
+            measured = measured_in(folder)
         facts = {"simulated_caches": {level: list(cache) for level, cache in self.caches.items()}}
-        return Measurement(self.name, events, version, line, execution.wall_s, notes=tuple(notes), facts=facts)
+        version, notes = version_of(self._valgrind or self.name), (*self._notes, *marking, *measured.notes)
+        return replace(measured, version=version, command=line, runtime_s=execution.wall_s, notes=notes, facts=facts)
 
     def prefix(self, folder: Path) -> list[str]:
         """Return the command line to put in front of a command; reports and logs go into a folder."""
@@ -73,9 +77,27 @@ class ValgrindBackend:
         return [self._valgrind or "valgrind", *tool, *CacheGeometry(self.caches).options(), *follow, *files]
 
 
-def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
-    """Return the events of all processes that wrote into a folder, and what is to be known about them."""
+def by_vectors() -> dict[str, str]:
+    """Return variables under which the C library fills and copies by vectors.
+
+    By ``rep stosb``, one instruction of a processor, each byte would count as an instruction and as an access.
+    """
+    others = os.environ.get("GLIBC_TUNABLES")
+    return {"GLIBC_TUNABLES": ":".join(filter(None, [others, "glibc.cpu.hwcaps=-ERMS,-FSRM"]))}
+
+
+def _once_for_all(folder: Path) -> dict[str, str]:
+    """Return variables under which a forked child does not report once more what its parent had executed."""
+    try:
+        return {"LD_PRELOAD": preloaded(shared_library("preload.c", folder)), "CROSSPERF_ZERO_IN_CHILD": "1"}
+    except CollectError:  # without a compiler children count it again, as callgrind does by itself
+        return {}
+
+
+def measured_in(folder: Path) -> Measurement:
+    """Return the events of all processes that wrote into a folder, with what is to be known about them."""
     totals: Counter[str] = Counter()
+    line_bytes: dict[str, int] = {}
     sorted_out = instructions.NOTHING
     processes = lost = 0
     launchers: set[str] = set()
@@ -86,26 +108,27 @@ def events_of(folder: Path) -> tuple[dict[str, float | None], list[str]]:
             lost += 1
             continue
         program = Path((profile.command.split() or [""])[0]).name
-        if program in _LAUNCHERS:
+        if program[:15] in left_out():
             launchers.add(program)
             continue
         processes += 1
         totals.update(profile.totals)
+        line_bytes |= profile.line_bytes
         sorted_out += instructions.mix(profile.executions)
     if not processes:
         raise CollectError("valgrind wrote no counts; the program may have replaced its own signal handling")
     events: dict[str, float | None] = {name: float(count) for name, count in totals.items()}
-    events |= {f"mix.{kind}": float(count) for kind, count in sorted_out.kinds.items()}
-    events |= {"mix.classified": float(sorted_out.classified), "mix.independent": float(sorted_out.independent)}
+    events |= {f"{cache}.line_bytes": float(n_bytes) for cache, n_bytes in line_bytes.items()}
+    kinds, reasons = sorted_out.events()
     notes = [f"{processes} processes were followed and added up"] if processes > 1 else []
     if launchers:
         notes.append(f"{' and '.join(sorted(launchers))}, which only started the others, is left out")
     if lost:
         notes.append(f"{lost} processes ended without a report (killed, or replaced by exec) and are left out")
-    share = sorted_out.unknown / max(1, sorted_out.classified + sorted_out.unknown)
-    if share > 0.001:
-        notes.append(f"{share:.1%} of the instructions are in no file (compiled at run time) and were not sorted")
-    return events, notes
+    if sorted_out.unsorted > 0.001:
+        unsorted = f"{sorted_out.unsorted:.1%} of the instructions are in no file (compiled at run time)"
+        notes.append(f"{unsorted} and were not sorted")
+    return Measurement("valgrind", events | kinds, notes=tuple(notes), reasons=reasons)
 
 
 def _failed(execution: Execution, folder: Path) -> CollectError:
@@ -119,7 +142,9 @@ def _failed(execution: Execution, folder: Path) -> CollectError:
         advice = "Compile it for an older processor, such as -march=x86-64-v3, or install a newer valgrind"
         problem = f"valgrind does not know an instruction of this program (bytes {unhandled[1].strip()})"
         return CollectError(f"{problem}. {advice}")
-    return CollectError(f"the command failed under valgrind: {execution.status}")
+    own = re.findall(r"^(?:==\d+== )?((?:valgrind: |Process terminating ).+)$", logs, re.MULTILINE)
+    words = f" ({own[-1][:200]})" if own else ""
+    return CollectError(f"the command failed under valgrind: {execution.status}{words}")
 
 
 def parse_caches(text: str) -> dict[str, CacheShape]:

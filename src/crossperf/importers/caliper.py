@@ -23,7 +23,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
-from crossperf.catalog import canonical
+from crossperf.catalog import FORMULAS, canonical
 from crossperf.errors import MissingDependencyError
 from crossperf.importers.files import SPELLINGS, start_of, unusable
 from crossperf.importers.measurement import SECONDS, Measurement
@@ -33,7 +33,14 @@ Regions = Literal["whole", "leaf"]
 
 _STEPS = ("sum", "min", "max", "avg", "any", "inclusive", "count", "scale", "ratio")
 _RANK = ("mpi.rank", "rank")
-_NESTED = ("path", "region", "function", "annotation", "loop")
+#: Where a record was made: regions that were marked, or the call path of a sample.
+_NESTED = ("path", "region", "function", "annotation", "loop", "source.function#callpath.address")
+#: The timer, or the clock of the services that watch GPUs.
+_TIMER = re.compile(
+    rf"time|time(\.inclusive)?\.duration(\.(?P<unit>{'|'.join(SECONDS)}))?|(?P<host>(cupti|rocm)\.host\.duration)"
+)
+#: Events that formulas of the catalog read.
+_EVENTS = frozenset(event for formula in FORMULAS for event in formula.events)
 #: Left out of the metadata: long, or about a person.
 _PRIVATE = ("libraries", "user", "uid")
 _ADVICE = "Profile again, or copy the file again."
@@ -54,6 +61,7 @@ class _Metric:
     across: str = ""
     inclusive: bool = False
     unit_s: float | None = None
+    beside_gpu: bool = False
 
 
 @dataclass
@@ -73,6 +81,13 @@ class _CaliperProfile:
         sizes = [as_number(self.facts.get(name)) for name in ("mpi.world.size", "jobsize")]
         of_records = len({rank for _, rank, _ in self.records if rank is not None}) or None
         return next((int(size) for size in sizes if size is not None and size >= 1), of_records)
+
+    @cached_property
+    def innermost(self) -> list[tuple[str, ...]]:
+        """The paths of regions that hold no other one."""
+        paths = list(dict.fromkeys(names for names, _, _ in self.records if names))
+        outer = {names[:depth] for names in paths for depth in range(1, len(names))}
+        return [names for names in paths if names not in outer]
 
 
 def reads(path: Path) -> bool:
@@ -104,17 +119,18 @@ def read(path: Path, regions: Regions = "whole") -> list[Measurement]:
     if not paths:
         recording = "have Caliper record them (for instance 'CALI_CONFIG=runtime-report,profile.mpi')"
         advice = f"Mark regions in the program (CALI_MARK_BEGIN), or {recording}."
+        if any(name.startswith("cali.snapshot.event") for _, _, numbers in profile.records for name in numbers):
+            advice = "Make a profile of it: cali-query -q 'AGGREGATE sum(time.duration) GROUP BY path' -o NEW.cali FILE"
+            raise unusable(path, f"found a trace of events, expected a profile of regions. {advice}")
         raise unusable(path, f"found a Caliper profile with no regions, expected at least one. {advice}")
     metrics = _CaliperMetrics(profile)
-    if metrics.time is None and not metrics.events:
-        _fail(path, "regions with neither times nor PAPI counts")
+    if metrics.time is None and not metrics.events and not metrics.own:
+        _fail(path, "regions with neither times nor counts")
     if regions == "whole":
         return [_measurement(metrics, None)]
-    outer = {names[:depth] for names in paths for depth in range(1, len(names))}
     leaves: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for names in paths:
-        if names not in outer:
-            leaves[names[-1]].append(names)
+    for names in profile.innermost:
+        leaves[names[-1]].append(names)
     return [_measurement(metrics, same) for same in leaves.values()]
 
 
@@ -130,9 +146,6 @@ def _read_cali(path: Path) -> _CaliperProfile:
         advice = "JSON that cali-query writes ('cali-query -f json-split') is read without it."
         raise MissingDependencyError(f"{path}: {needed}. {advice}", path=str(path)) from error
     text = path.read_bytes().decode("utf-8", "replace")
-    if not text.endswith("\n") or "\n__rec=globals" not in f"\n{text}":
-        # Caliper writes the run's globals last.
-        _fail(path, "a file without the record of globals that Caliper writes last, so it is cut short")
     reader = CaliperReader()
     try:
         reader.read(text.splitlines())
@@ -141,11 +154,19 @@ def _read_cali(path: Path) -> _CaliperProfile:
         aliases = {name: attribute.get("attribute.alias") for name, attribute in attributes.items()}
     except Exception as error:  # the reader meets damage with whatever Python raises
         _fail(path, f"records that are damaged ({type(error).__name__}: {error})", error)
+    # Caliper writes the run's globals last; before version 2 they stood with every record.
+    whole = "\n__rec=globals" in f"\n{text}" or any("cali.caliper.version" in record for record in reader.records)
+    if not text.endswith("\n") or not whole:
+        _fail(path, "a file without the record of globals that Caliper writes last, so it is cut short")
     profile = _CaliperProfile(path, facts=dict(reader.globals), units=units, aliases=aliases)
     for record in reader.records:
         own = {name: value for name, value in record.items() if name not in profile.facts}
-        _add(profile, own, record.get("path"))
+        _add(profile, own, _place(record))
     return profile
+
+
+def _place(record: Mapping[str, Any]) -> Any:
+    return next((record[name] for name in _NESTED if record.get(name)), None)
 
 
 def _read_json(path: Path) -> _CaliperProfile:
@@ -162,7 +183,7 @@ def _read_json(path: Path) -> _CaliperProfile:
         if isinstance(facts, dict):
             profile.facts = {name: value for name, value in facts.items() if isinstance(value, str | int | float)}
         for record in records:
-            _add(profile, record, next((record[name] for name in _NESTED if record.get(name)), None))
+            _add(profile, record, _place(record))
     else:
         _fail(path, "JSON that is neither json-split nor a list of records")
     return profile
@@ -177,6 +198,9 @@ def _read_split(profile: _CaliperProfile, facts: dict[str, Any]) -> None:
     profile.facts = {name: value for name, value in facts.items() if isinstance(value, str | int | float)}
     paths = _paths(profile, nodes)
     names = [str(name) for name in columns]
+    # Columns that are no values hold numbers of nodes.
+    notes = parts["column_metadata"] if isinstance(parts["column_metadata"], list) else []
+    labels = {name for name, note in zip(names, notes, strict=False) if isinstance(note, dict) and not note["is_value"]}
     region = next((names.index(name) for name in _NESTED if name in names), None)
     for row in data:
         if not isinstance(row, list) or len(row) != len(names):
@@ -184,7 +208,8 @@ def _read_split(profile: _CaliperProfile, facts: dict[str, Any]) -> None:
         place = None if region is None else row[region]
         if place is not None and not (isinstance(place, int) and 0 <= place < len(paths)):
             _fail(profile.path, f"a row of data with node {place!r} of {len(paths)}")
-        _add(profile, dict(zip(names, row, strict=True)), None if place is None else list(paths[place]))
+        cells = {name: cell for name, cell in zip(names, row, strict=True) if name not in labels}
+        _add(profile, cells, None if place is None else list(paths[place]))
 
 
 def _paths(profile: _CaliperProfile, nodes: Sequence[Any]) -> list[tuple[str, ...]]:
@@ -211,8 +236,9 @@ def _add(profile: _CaliperProfile, record: Mapping[str, Any], named: Any) -> Non
 def _metric(name: str, alias: str | None = None) -> _Metric:
     """Return how a metric was made; its base is ``time``, an event, or something else.
 
-    >>> _metric("sum#inclusive#sum#time.duration.ns")
-    _Metric(name='sum#inclusive#sum#time.duration.ns', base='time', across='sum', inclusive=True, unit_s=1e-09)
+    >>> made = _metric("sum#inclusive#sum#time.duration.ns")
+    >>> made.base, made.across, made.inclusive, made.unit_s
+    ('time', 'sum', True, 1e-09)
     >>> _metric("inclusive#sum#papi.PAPI_TOT_INS").base
     'PAPI_TOT_INS'
     """
@@ -224,10 +250,10 @@ def _metric(name: str, alias: str | None = None) -> _Metric:
         return _Metric(name, base)
     inclusive = "inclusive" in steps
     # Two aggregations, the inner one over a process and the outer one over ranks.
-    across = steps[0] if len([step for step in steps if step != "inclusive"]) > 1 else ""
-    timed = re.fullmatch(rf"time|time(\.inclusive)?\.duration(\.(?P<unit>{'|'.join(SECONDS)}))?", base)
-    if timed:
-        return _Metric(name, "time", across, inclusive or "inclusive" in base, SECONDS.get(timed["unit"]))
+    across = steps[0] if len([step for step in steps if step not in ("inclusive", "scale")]) > 1 else ""
+    if timed := _TIMER.fullmatch(base):
+        unit = timed["unit"] or ("sec" if timed["host"] and "scale" in steps else "")
+        return _Metric(name, "time", across, inclusive or "inclusive" in base, SECONDS.get(unit), bool(timed["host"]))
     return _Metric(name, canonical(base), across, inclusive)
 
 
@@ -243,11 +269,13 @@ class _CaliperMetrics:
         times = [metric for metric in metrics if metric.base == "time" and _outer(metric) != "count"]
         self.time = self._choose(times, ("max", "", "avg", "sum"))
         self.events: dict[str, _Metric] = {}
-        events = [metric for metric in metrics if metric.base.startswith("PAPI_")]
+        events = [metric for metric in metrics if metric.base.startswith("PAPI_") or metric.base in _EVENTS]
         for base in dict.fromkeys(metric.base for metric in events):
             chosen = self._choose([metric for metric in events if metric.base == base], ("sum", "", "avg"))
             if chosen is not None:
                 self.events[base] = chosen
+        self.own = {counter: metric for metric in metrics if (counter := _counter_of(metric.base))}
+        self.repeats = next((metric.name for metric in metrics if metric.base == "Reps"), None)
         used = {metric.name for metric in (*times, *events)}
         self.others = [name for name in names if name not in used]
         self.notes: list[str] = []
@@ -273,6 +301,44 @@ class _CaliperMetrics:
         return unit
 
 
+def _counter_of(base: str) -> str | None:
+    """Return the counter that a metric of a suite or service is kept as; it is none of the catalog, or a part of one.
+
+    >>> _counter_of("Flops/Rep"), _counter_of("topdown.l1_bound"), _counter_of("Node order")
+    ('rajaperf_flops', 'topdown_l1_bound', None)
+    """
+    if level := re.fullmatch(r"topdown\.(\w+)", base):
+        return f"topdown_{level[1]}"
+    return SPELLINGS["caliper-counters"].get(base)
+
+
+def _own_counters(metrics: _CaliperMetrics, regions: _Chosen) -> dict[str, float | None]:
+    """Return what innermost regions hold beside times and events: totals, and shares where there is but one region.
+
+    RAJAPerf says for each of its kernels what one repetition does, and how many there were.
+    """
+    profile = metrics.profile
+    chosen = profile.innermost if regions is None else regions
+    values: dict[str, float | None] = {}
+    for counter, metric in metrics.own.items():
+        records = [record for names in chosen for record in profile.of_region[names] if metric.name in record[2]]
+        if not counter.startswith("topdown_"):
+            ranks = 1 if any(rank is not None for _, rank, _ in records) or metric.across == "sum" else profile.ranks
+            parts = [numbers[metric.name] * _repeats(metrics, metric, numbers) for _, _, numbers in records]
+            values[counter] = math.fsum(parts) * (ranks or 1) if parts else None
+        elif len(records) == 1:
+            values[counter] = records[0][2][metric.name]
+    return values
+
+
+def _repeats(metrics: _CaliperMetrics, metric: _Metric, numbers: Mapping[str, float]) -> float:
+    return numbers.get(metrics.repeats or "", 0.0) if metric.base.endswith("/Rep") else 1.0
+
+
+def _on_gpu(profile: _CaliperProfile) -> bool:
+    return bool(re.search(r"CUDA|HIP|SYCL|OMPTarget|OpenMPTarget", str(profile.facts.get("variant") or "")))
+
+
 def _outer(metric: _Metric) -> str:
     return metric.name.split("#")[0] if "#" in metric.name else ""
 
@@ -291,7 +357,11 @@ def _measurement(metrics: _CaliperMetrics, regions: _Chosen) -> Measurement:
             "region_metrics": {name: numbers[name] for numbers in others for name in metrics.others if name in numbers},
         }
     version = profile.facts.get("cali.caliper.version")
-    return Measurement("caliper", events, version=version, runtime_s=runtime_s, notes=tuple(notes), facts=facts)
+    counters = _own_counters(metrics, regions)
+    launches = counters.pop("kernel_launches", None)
+    if launches is not None and _on_gpu(profile):
+        counters["kernel_launches"] = launches
+    return Measurement("caliper", events, version, (), runtime_s, tuple(notes), facts, counters)
 
 
 def _by_rank(profile: _CaliperProfile, metric: _Metric, regions: _Chosen) -> dict[Any, float]:
@@ -319,7 +389,8 @@ def _time(metrics: _CaliperMetrics, regions: _Chosen, notes: list[str]) -> float
     if not by_rank:
         return None
     longest = max(by_rank.values()) * metrics.unit_s
-    if time.across == "sum" and profile.ranks is not None and profile.ranks > 1:
+    of_all = time.across == "sum" or (time.beside_gpu and set(by_rank) == {None})
+    if of_all and profile.ranks is not None and profile.ranks > 1:
         notes.append(f"runtime is the mean over {profile.ranks} ranks, for want of the slowest one's")
         longest /= profile.ranks
     elif time.across == "avg":

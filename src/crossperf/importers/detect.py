@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from crossperf.errors import ProfileFileError, SettingsError, did_you_mean, some_of
-from crossperf.importers import caliper, cross_modeling, hpctoolkit, ncu, papi, perf, rocprof
+from crossperf.importers import (
+    caliper,
+    cross_modeling,
+    google_benchmark,
+    hpctoolkit,
+    likwid,
+    ncu,
+    nsys,
+    nvprof,
+    papi,
+    perf,
+    perf_data,
+    rocprof,
+    scorep,
+    tau,
+    vtune,
+)
 from crossperf.importers import mapping as mapping_files
 from crossperf.importers.caliper import Regions
 from crossperf.importers.files import unusable
@@ -38,8 +55,9 @@ class Importer:
 def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> dict[str, Importer]:
     """Return the importer of each format by name; see `import_runs` for `regions` and `mapping`.
 
-    >>> list(importers())
-    ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'rocprof', 'cross-modeling', 'table']
+    >>> list(importers())  # doctest: +NORMALIZE_WHITESPACE
+    ['hpctoolkit', 'caliper', 'papi', 'perf', 'ncu', 'nvprof', 'rocprof', 'nsys', 'likwid', 'tau', 'perf-data',
+    'scorep', 'vtune', 'google-benchmark', 'cross-modeling', 'table']
     """
 
     def used_whole(name: str, reads: Callable[[Path], bool], read: Callable[[Path], list[Measurement]]) -> Importer:
@@ -51,7 +69,15 @@ def importers(regions: Regions = "whole", mapping: TableMap | None = None) -> di
         used_whole("papi", papi.reads, papi.read),
         used_whole("perf", perf.reads, perf.read),
         used_whole("ncu", ncu.reads, ncu.read),
+        used_whole("nvprof", nvprof.reads, nvprof.read),
         used_whole("rocprof", rocprof.reads, rocprof.read),
+        used_whole("nsys", nsys.reads, nsys.read),
+        used_whole("likwid", likwid.reads, likwid.read),
+        used_whole("tau", tau.reads, tau.read),
+        used_whole("perf-data", perf_data.reads, perf_data.read),
+        used_whole("scorep", scorep.reads, scorep.read),
+        used_whole("vtune", vtune.reads, vtune.read),
+        used_whole("google-benchmark", google_benchmark.reads, google_benchmark.read),
         Importer("cross-modeling", cross_modeling.reads, cross_modeling.read),
         Importer(TABLE, mapping_files.reads, partial(mapping_files.read, mapping=mapping or TableMap())),
     )
@@ -103,6 +129,7 @@ def import_runs(
     platform_class: str | None = None,
     mapping: str | Path | None = None,
     regions: Regions = "whole",
+    runtime_s: float | None = None,
 ) -> Imported:
     """Return the runs of files and folders; what cannot be read is left out, with its reason.
 
@@ -118,23 +145,29 @@ def import_runs(
     mapping
         The mapping file of format ``table``.
     regions
-        For Caliper: ``leaf`` makes a run of each innermost region.
+        For Caliper: ``leaf`` makes a run of each innermost region, named after it; with `app` given, the region
+        starts the input instead.
+    runtime_s
+        The runtime of the one run that the files hold, above what they tell.
     """
-    _check(format, mapping, regions)
+    _check(format, mapping, regions, runtime_s)
     table_map = None if mapping is None else mapping_files.load(Path(mapping))
     names = {"app": app, "input": input, "platform": platform, "platform_class": platform_class}
-    importing = _Importing(format, importers(regions, table_map), {key: name for key, name in names.items() if name})
+    given = {key: name for key, name in names.items() if name}
+    importing = _Importing(format, importers(regions, table_map), given, runtime_s)
     for path in map(Path, paths):
         importing.add(path)
     return importing.result(paths)
 
 
-def _check(format: str, mapping: str | Path | None, regions: Regions) -> None:  # noqa: A002
+def _check(format: str, mapping: str | Path | None, regions: Regions, runtime_s: float | None) -> None:  # noqa: A002
     if format not in (AUTO, *FORMATS):
         choice = f"{did_you_mean(format, FORMATS)}, expected {', '.join((AUTO, *FORMATS))}"
         raise SettingsError(f"format: found {format!r}{choice}.", argument="format")
     if regions not in ("whole", "leaf"):
         raise SettingsError(f"regions: found {regions!r}, expected whole or leaf.", argument="regions")
+    if runtime_s is not None and not 0 < runtime_s < math.inf:
+        raise SettingsError(f"runtime_s: found {runtime_s:g}, expected seconds above 0.", argument="runtime_s")
     if format == TABLE and mapping is None:
         raise SettingsError("mapping: found nothing, but format 'table' needs a mapping file.", argument="mapping")
     if format != TABLE and mapping is not None:
@@ -149,6 +182,7 @@ class _Importing:
     format: str
     known: Mapping[str, Importer]
     names: Mapping[str, str]
+    runtime_s: float | None = None
     imported: Imported = field(default_factory=Imported)
     #: What is lacking in each file whose runs have no name.
     nameless: dict[str, list[str]] = field(default_factory=dict)
@@ -197,7 +231,8 @@ class _Importing:
 
     def _run(self, path: Path, measurement: Measurement, reading: ProfileReading) -> list[str]:
         """Add the run of one measurement, and return the notes on it."""
-        lacking = [name for name in _NAMES if not self._named(name, [measurement])]
+        names = self._names_of(measurement)
+        lacking = [name for name in _NAMES if names.get(name) in (None, "")]
         row = measurement.facts.get("imported_row")
         if lacking and row is not None and all(self._named(name, reading.measurements) for name in lacking):
             reason = f"found no {' and no '.join(lacking)}, expected what a run is known by. Fill it in."
@@ -206,11 +241,27 @@ class _Importing:
             self.nameless[str(path)] = lacking
         else:
             # No name that reads like a column of a run: 'source_file' would look like a typing error.
-            run = to_run([measurement], **self.names, imported_from=str(path))
+            measurement = self._timed(measurement)
+            run = to_run([measurement], **names, imported_from=str(path))
             self.imported.runs.append(run)
             bare = not run.counters and not failed(run.status)
             return [*measurement.notes, *([_NO_COUNTERS] if bare else [])]
         return []
+
+    def _names_of(self, measurement: Measurement) -> dict[str, str]:
+        """Return the names of a run; those given stand above the file's, and leave its regions apart."""
+        names = {name: measurement.facts[name] for name in _NAMES if name in measurement.facts} | dict(self.names)
+        if "region" in measurement.facts and "app" in self.names:
+            words = (measurement.facts["app"], names.get("input"))
+            names["input"] = " ".join(str(word) for word in words if word)
+        return names
+
+    def _timed(self, measurement: Measurement) -> Measurement:
+        """Return a measurement with the runtime that was given, where there is one."""
+        if self.runtime_s is None:
+            return measurement
+        notes = [note for note in measurement.notes if not note.startswith(("runtime ", "no runtime"))]
+        return replace(measurement, runtime_s=self.runtime_s, notes=(*notes, "runtime is the one given by hand"))
 
     def _named(self, name: str, measurements: Sequence[Measurement]) -> bool:
         return name in self.names or any(each.facts.get(name) not in (None, "") for each in measurements)
@@ -225,6 +276,9 @@ class _Importing:
             raise ProfileFileError(f"{where}: {problem}. {advice}", path=first, arguments=lacking)
         if not self.imported.runs:
             raise _nothing(paths, self.imported)
+        if self.runtime_s is not None and len(self.imported.runs) > 1:
+            problem = f"found one runtime for {len(self.imported.runs)} runs, expected it for one alone"
+            raise SettingsError(f"runtime_s: {problem}. Import the files one by one.", argument="runtime_s")
         self.imported.notes.extend(_mixed(self.imported.runs))
         return self.imported
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from crossperf.errors import ProfileFileError
@@ -18,6 +19,19 @@ SPELLINGS: dict[str, dict[str, Any]] = tomllib.loads(
 def unusable(path: Path | str, problem: str, **facts: Any) -> ProfileFileError:
     """Return the error of a file: its path, then what was found, what was expected and what to do."""
     return ProfileFileError(f"{path}: {problem}", path=str(path), **facts)
+
+
+def named_after(command: str) -> dict[str, Any]:
+    """Return the application and input of a command line; none of an empty one.
+
+    >>> named_after("./bin/sort -n 'big list.txt'")
+    {'app': 'sort', 'input': '-n big list.txt'}
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return {"app": PurePosixPath(words[0]).name, "input": " ".join(words[1:]) or None} if words else {}
 
 
 def start_of(path: Path, n_bytes: int = 1 << 16) -> bytes:

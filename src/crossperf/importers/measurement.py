@@ -36,6 +36,8 @@ class Measurement:
         Counters that the source holds under crossperf's names already; they need no formula.
     slowdown
         Wall time under the tool over wall time without it.
+    reasons
+        Why an event is ``None``, by its name, where more is known than that it was not counted.
     """
 
     tool: str
@@ -47,6 +49,7 @@ class Measurement:
     facts: Mapping[str, Any] = field(default_factory=dict)
     counters: Mapping[str, float | None] = field(default_factory=dict)
     slowdown: float | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def added_up(values: Iterable[float | None]) -> float | None:
@@ -87,13 +90,16 @@ def counted(measurements: Sequence[Measurement]) -> Counted:
             name = canonical(event)
             if events.get(name) is None:
                 events[name], tool_of[name] = value, measurement.tool
+    reasons = {canonical(event): text for each in measurements for event, text in each.reasons.items()}
     missing: dict[str, str] = {}
     for name, derived in derive(events, FORMULAS).items():
         tool = next(tool_of[event] for event in derived.formula.events if event in tool_of)
         if name in values:
             continue
         if derived.value is None:
-            missing[name] = f"{tool}: {derived.reason}"
+            lacking = (event for event in derived.formula.events if events.get(event) is None)
+            reason = next((reasons[event] for event in lacking if event in reasons), derived.reason)
+            missing[name] = f"{tool}: {reason}"
         else:
             values[name], measured_by[name] = derived.value, tool
     return Counted(values, measured_by, missing)

@@ -12,24 +12,32 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossperf.errors import MissingDependencyError, ProfileFileError, some_of
+from crossperf.errors import MissingDependencyError, ProfileFileError, several, some_of
 from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement, added_up
 
 BLOCKS, THREADS, REGISTERS = "launch__grid_size", "launch__thread_count", "launch__registers_per_thread"
 BLOCK_SIZE, TIME = "launch__block_size", "gpu__time_duration.sum"
+WARPS, CYCLES = "sm__warps_active.sum", "sm__cycles_active.sum"
 _STREAM, _CONTEXT, _GPU = "launch__stream_id", "launch__context_id", "device__attribute_display_name"
 #: Metrics without ``.sum`` in their name that add up over launches.
 _SUMS = (BLOCKS, THREADS, "inst_executed", "thread_inst_executed", "thread_inst_executed_true")
+#: What the occupancy of a launch is worked out from, where its sums were not collected.
+_MOST_WARPS, _MEAN_CYCLES = "device__attribute_max_warps_per_multiprocessor", "sm__cycles_active.avg"
+_OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
+#: Kept of each launch although they do not add up.
+_OF_LAUNCH = (BLOCK_SIZE, REGISTERS, _MOST_WARPS, _MEAN_CYCLES, _OCCUPANCY)
 _NO_KERNEL = "launched no kernel"
 _KERNELS_KEPT = 20
 #: This many rows settle how a file spells its numbers; each holds some in the billions.
 _ROWS_LOOKED_AT = 200
 _REPORT_START = b"NVR\0"
+#: Tables that another program wrote again have no quotes where none are needed.
+_HEAD = re.compile(r'\ufeff?("ID"|ID),')
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,19 @@ def read(path: Path) -> list[Measurement]:
     if not every_launch:
         advice = "Profile a program that uses the GPU; a report that was cut short reads like this too."
         raise unusable(path, f"found no kernel launch, expected at least one. {advice}")
-    return [total(every_launch)]
+    runtime_s, note = kernel_time(every_launch)
+    sums = total(every_launch)
+    return [replace(sums, runtime_s=runtime_s, notes=(*sums.notes, note))]
+
+
+def kernel_time(launches: Sequence[NcuLaunch]) -> tuple[float | None, str]:
+    """Return the seconds of all kernels, added up, and a note on them."""
+    nanoseconds = added_up(launch.metrics.get(TIME) for launch in launches)
+    if not nanoseconds:
+        return None, f"no runtime: some kernels have no {TIME}; give one yourself"
+    number = several(len(launches), "kernel")
+    under = "under ncu, which runs one at a time, at fixed clocks and with empty caches unless set otherwise"
+    return nanoseconds * 1e-9, f"runtime is the time of {number}, added up, {under}: the host's work is not in it"
 
 
 def launches(path: Path) -> list[NcuLaunch]:
@@ -72,6 +92,8 @@ def total(launches: Sequence[NcuLaunch], wanted: Iterable[str] = ()) -> Measurem
     unknown = [name for name, value in events.items() if value is None]
     partly = [name for name in unknown if any(launch.metrics.get(name) is not None for launch in launches)]
     streams = {launch.stream for launch in launches}
+    events["launches"] = float(len(launches)) if launches else None
+    events |= _occupancy(launches)
     events["streams_with_kernels"] = float(len(streams)) if launches and None not in streams else None
     notes = [] if launches else [_NO_KERNEL]
     if partly:
@@ -89,6 +111,29 @@ def total(launches: Sequence[NcuLaunch], wanted: Iterable[str] = ()) -> Measurem
 def _adds_up(name: str) -> bool:
     # Samples over time ("X.TriageCompute.y") see a part of the GPU.
     return (name.endswith(".sum") and name.count(".") == 1) or name in _SUMS
+
+
+def _occupancy(launches: Sequence[NcuLaunch]) -> dict[str, float | None]:
+    """Return active warps and slots for warps, each times active cycles: sums, since shares do not add up."""
+    pairs = [_warps(launch.metrics) for launch in launches]
+    return {"warps_active": added_up(active for active, _ in pairs), "warp_slots": added_up(room for _, room in pairs)}
+
+
+def _warps(metrics: Mapping[str, float | None]) -> tuple[float | None, float | None]:
+    """Return the warps that were active and those that could have been, over the cycles of one launch.
+
+    >>> _warps({WARPS: 3200.0, CYCLES: 100.0, _MOST_WARPS: 64.0})
+    (3200.0, 6400.0)
+    >>> _warps({_OCCUPANCY: 50.0, _MEAN_CYCLES: 100.0})
+    (50.0, 100.0)
+    """
+    active, cycles, most = (metrics.get(name) for name in (WARPS, CYCLES, _MOST_WARPS))
+    if active is not None and cycles is not None and most is not None:
+        return active, cycles * most
+    percent, mean_cycles = metrics.get(_OCCUPANCY), metrics.get(_MEAN_CYCLES)
+    if percent is not None and mean_cycles is not None:
+        return percent / 100 * mean_cycles, mean_cycles
+    return None, None
 
 
 def _kernels(launches: Sequence[NcuLaunch]) -> list[dict[str, Any]]:
@@ -116,7 +161,7 @@ def _kernels(launches: Sequence[NcuLaunch]) -> list[dict[str, Any]]:
 
 def header_at(lines: Sequence[str]) -> int | None:
     """Return the number of the line that heads ncu's table, or ``None``."""
-    return next((i for i, line in enumerate(lines) if line.startswith('"ID",') and '"Kernel Name"' in line), None)
+    return next((i for i, line in enumerate(lines) if _HEAD.match(line) and "Kernel Name" in line), None)
 
 
 def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
@@ -129,7 +174,7 @@ def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
         raise unusable(path, f"{problem}.{why} Make one with: ncu --csv --page raw --log-file FILE COMMAND")
     table = csv.reader(line for line in lines[start:] if not line.startswith("=="))
     try:
-        header = next(table)
+        header = [name.lstrip("\ufeff").strip('"') for name in next(table)]
         rows = [row for row in table if row and (row[0].isdigit() or (not row[0] and len(row) == len(header)))]
     except csv.Error as error:
         raise unusable(path, f"no proper CSV ({error}). Record it again.") from error
@@ -140,7 +185,9 @@ def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
 def _wide(header: list[str], rows: list[list[str]], numbers: _Numbers, path: str) -> Iterator[NcuLaunch]:
     """Yield launches of the page ``raw``: one row each, after a row of units."""
     units = dict(zip(header, rows.pop(0), strict=True)) if rows and not rows[0][0] else {}
-    kept = [(at, name) for at, name in enumerate(header) if _adds_up(name) or name in (BLOCK_SIZE, REGISTERS)]
+    kept = [(at, name) for at, name in enumerate(header) if _adds_up(name) or name in _OF_LAUNCH]
+    # Whoever wrote the table again may have dropped the row of units: then a time could be of any.
+    kept = [(at, name) for at, name in kept if units or name != TIME]
     labels = [(at, name) for at, name in enumerate(header) if "__" not in name or name == _GPU]
     for row in rows:
         if len(row) != len(header):

@@ -145,7 +145,14 @@ def matching(platforms: Sequence[Platform], facts: MachineFacts, platform_class:
 def _same(a: MachineFacts, b: MachineFacts) -> bool:
     if a.cpu_model is None or _identity(a) != _identity(b):
         return False
+    if a.caches and b.caches and _cache_sizes(a) != _cache_sizes(b):
+        return False
     return not (a.memory_bytes and b.memory_bytes) or abs(a.memory_bytes / b.memory_bytes - 1.0) <= _MEMORY_TOLERANCE
+
+
+def _cache_sizes(facts: MachineFacts) -> set[tuple[int, str, float | None]]:
+    """Return the caches by size: two generations of a processor can carry the same name on a virtual machine."""
+    return {(cache.level, cache.kind, cache.size_bytes) for cache in facts.caches}
 
 
 def _identity(facts: MachineFacts) -> tuple[Any, ...]:

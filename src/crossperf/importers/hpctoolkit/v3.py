@@ -20,11 +20,11 @@ from crossperf.importers.hpctoolkit.totals import Thread, summed, to_measurement
 from crossperf.importers.measurement import Measurement
 
 EXPERIMENT = "experiment.xml"
-#: HPCToolkit 3 wrote 2.0, then 2.2.
-_VERSIONS = ("2.0", "2.2")
+#: HPCToolkit 3 wrote 2.0, then 2.1 and 2.2.
+_VERSIONS = ("2.0", "2.1", "2.2")
 _MAGIC = b"HPCPROF-metricdb__"
 _DB_VERSION = b"00.10"
-_STATISTIC = re.compile(r"(.+):(Sum|Mean|StdDev|CfVar|Min|Max)")
+_STATISTIC = re.compile(r"(.+):((?:Sum|Mean|StdDev|CfVar|Min|Max)(?::accum2|:num-src)?)")
 _FILE_NAME = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.metric-db$")
 #: Six digits are left of a total in the XML.
 _ROUNDING = 1e-5

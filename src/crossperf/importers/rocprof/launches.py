@@ -1,10 +1,7 @@
-"""Reads the counters of AMD GPUs that rocprof, rocprofv2 and rocprofv3 wrote as CSV.
+"""Kernel launches in the CSV of rocprof, rocprofv2 and rocprofv3, and their sums.
 
 rocprof and rocprofv2 write one row for each kernel launch, with a column for each counter; rocprofv3 one row for
 each counter of each launch. Counters are added up over all launches; percentages and averages are left out.
-
-Written from AMD's description of the formats: no AMD GPU was at hand, so the reader has not seen what a real one
-writes.
 """
 
 from __future__ import annotations
@@ -12,14 +9,13 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crossperf.errors import ProfileFileError, some_of
-from crossperf.importers import tabular
+from crossperf.errors import ProfileFileError, several, some_of
 from crossperf.importers.files import SPELLINGS, unusable
 from crossperf.importers.measurement import Measurement, added_up
 from crossperf.runs.rules import as_number
@@ -30,8 +26,9 @@ _COUNTER = re.compile(
     r"(SQ|SQC|TA|TD|TCP|TCC|TCA|GRBM|CPC|CPF|SPI|GL1A|GL1C|GL2A|GL2C|GCEA)_\w+(\[\d+\])?"
     r"|Wavefronts|FetchSize|WriteSize|FETCH_SIZE|WRITE_SIZE"
 )
+_INSTANCE = re.compile(r"\[\d+\]$")
 _AVERAGED = ("_avr", "_avg", "_max", "_min", "_percent")
-_NO_KERNEL = "launched no kernel"
+NO_KERNEL = "launched no kernel"
 _KERNELS_KEPT = 20
 
 
@@ -42,40 +39,30 @@ class RocprofLaunch:
     kernel: str
     queue: tuple[str, ...]
     workgroups: float | None
-    time_ns: float | None
+    threads_per_group: float | None
+    started_ns: float | None
+    ended_ns: float | None
     counters: dict[str, float | None] = field(default_factory=dict)
 
+    @property
+    def time_ns(self) -> float | None:
+        """How long the kernel ran, where the file tells."""
+        return None if self.started_ns is None or self.ended_ns is None else self.ended_ns - self.started_ns
 
-def reads(path: Path) -> bool:
-    """Return whether this is CSV with counters by rocprof, or a folder in which rocprofv3 left such files."""
-    if path.is_dir():
-        return any(path.rglob("*counter_collection.csv"))
-    return _is_header(tabular.header(path))
-
-
-def read(path: Path) -> list[Measurement]:
-    """Return the sums over all launches of a file, or of a folder's files: one execution of a program.
-
-    rocprofv3 executes a program once for each group of counters and writes a folder ``pass_N`` each time, with
-    one file for each process; sizes of launches are taken from the first of them.
-    """
-    files = sorted(path.rglob("*counter_collection.csv")) if path.is_dir() else [path]
-    if not files:
-        advice = "Record with: rocprofv3 --pmc SQ_WAVES --output-format csv -d FOLDER -- COMMAND"
-        raise unusable(path, f"no file *counter_collection.csv in it, expected what rocprofv3 writes. {advice}")
-    passes: dict[str, list[RocprofLaunch]] = defaultdict(list)
-    for file in files:
-        passes[next((part for part in file.parts[::-1] if part.startswith("pass_")), "")] += _launches(file)
-    sums = total(list(passes.values()))
-    if _NO_KERNEL in sums.notes:
-        raise unusable(path, "found no kernel launch, expected at least one. Profile a program that uses the GPU.")
-    return [sums]
+    @property
+    def threads(self) -> float | None:
+        """The threads of all its workgroups, those outside of the grid included."""
+        known = self.workgroups is not None and self.threads_per_group is not None
+        return (self.workgroups or 0.0) * (self.threads_per_group or 0.0) if known else None
 
 
-def total(passes: Sequence[Sequence[RocprofLaunch]], wanted: Iterable[str] = ()) -> Measurement:
+def total(
+    passes: Sequence[Sequence[RocprofLaunch]], wanted: Iterable[str] = (), sizes: Sequence[RocprofLaunch] = ()
+) -> Measurement:
     """Return the sums over the launches of each execution; the first that holds a counter gives it.
 
-    A counter of `wanted`, which was asked for, is ``None`` rather than absent where it has no value.
+    A counter of `wanted`, which was asked for, is ``None`` rather than absent where it has no value. Sizes of
+    launches and their queues are those of `sizes`, or of the first execution.
     """
     events: dict[str, float | None] = {}
     for launches in passes:
@@ -83,11 +70,14 @@ def total(passes: Sequence[Sequence[RocprofLaunch]], wanted: Iterable[str] = ())
             if name not in events:
                 events[name] = added_up(launch.counters.get(name) for launch in launches)
     partly = [name for name, value in events.items() if value is None]
+    launches = sizes or next((launches for launches in passes if launches), [])
+    notes = [] if launches else [NO_KERNEL]
+    notes += _never_counted(events) if launches else []
     events = dict.fromkeys(wanted) | events
-    launches = next((launches for launches in passes if launches), [])
+    events["dispatches"] = float(len(launches)) if launches else None
     events["workgroups"] = added_up(launch.workgroups for launch in launches)
+    events["workgroup_threads"] = added_up(launch.threads for launch in launches)
     events["queues"] = float(len({launch.queue for launch in launches})) if launches else None
-    notes = [] if launches else [_NO_KERNEL]
     if partly:
         notes.append(f"left out, since some launches have no value: {some_of(partly)}")
     if len({len(launches) for launches in passes}) > 1:
@@ -95,6 +85,28 @@ def total(passes: Sequence[Sequence[RocprofLaunch]], wanted: Iterable[str] = ())
         notes.append(f"the executions differ in their number of launches ({numbers}); their counters may not fit")
     facts = {"platform_class": "gpu", "kernels": _kernels(launches)}
     return Measurement(ROCPROF, events, notes=tuple(notes), facts=facts)
+
+
+def _never_counted(events: dict[str, float | None]) -> list[str]:
+    """Take zeros of the sequencer for unknown where it saw no wavefront of the kernels; return the note on it."""
+    if all(events.get(name) != 0.0 for name in ("SQ_WAVES", "SQ_INSTS")):
+        return []
+    zeros = [name for name, value in events.items() if name.startswith("SQ_") and value == 0.0]
+    events.update(dict.fromkeys(zeros))
+    return ["SQ_* are left out: all are 0 although kernels ran. Doubt the other counters of this file too"]
+
+
+def kernel_time(launches: Sequence[RocprofLaunch]) -> tuple[float | None, str]:
+    """Return the seconds in which a kernel ran, launches at the same time counted once, and a note on them."""
+    ran = sorted((each.started_ns, each.ended_ns) for each in launches if each.started_ns and each.ended_ns)
+    busy_ns, until = 0.0, 0.0
+    for start, end in ran:
+        busy_ns += max(0.0, end - max(start, until))
+        until = max(until, end)
+    if len(ran) < len(launches) or busy_ns <= 0.0:
+        return None, "no runtime: the file holds no start and end of every kernel, or rounded ones; give one yourself"
+    number = several(len(launches), "kernel")
+    return busy_ns * 1e-9, f"runtime is the time in which {number} ran: the host's work and copies are not in it"
 
 
 def _kernels(launches: Sequence[RocprofLaunch]) -> list[dict[str, Any]]:
@@ -107,10 +119,12 @@ def _kernels(launches: Sequence[RocprofLaunch]) -> list[dict[str, Any]]:
     return [{"name": name, "launches": number[name], "time_s": time_ns[name] * 1e-9} for name in longest]
 
 
-def _is_header(header: Sequence[str]) -> bool:
+def is_header(header: Sequence[str]) -> bool:
+    """Return whether a table with these columns holds counters of kernel launches, or their sizes and times."""
     places = _places(header)
-    long = "counter" in places and "value" in places
-    return "kernel" in places and (long or ("grid" in places and any(map(adds_up, header))))
+    long = {"counter", "value"} <= places.keys()
+    timed = {"group", "start", "end"} <= places.keys()
+    return "kernel" in places and (long or ("grid" in places and (timed or any(map(adds_up, header)))))
 
 
 def _places(header: Sequence[str]) -> dict[str, int]:
@@ -123,14 +137,15 @@ def adds_up(name: str) -> bool:
     return _COUNTER.fullmatch(name) is not None and not name.endswith(_AVERAGED)
 
 
-def _launches(path: Path) -> list[RocprofLaunch]:
+def launches_of(path: Path, counters: bool = True) -> list[RocprofLaunch]:
+    """Return the launches of a table; without `counters` their names are enough."""
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise unusable(path, f"cannot be read ({reason}). Check the path.") from error
-    if not rows or not _is_header(rows[0]):
+    if not rows or not (is_header(rows[0]) or (not counters and "kernel" in _places(rows[0]))):
         start = ",".join(rows[0])[:60] if rows else "an empty file"
         expected = "a header with the kernel's name, its grid and counters, or Counter_Name and Counter_Value"
         advice = "Record with 'rocprof -i' or 'rocprofv3 --pmc ... --output-format csv'."
@@ -146,7 +161,9 @@ def _launches(path: Path) -> list[RocprofLaunch]:
 
 def _wide(header: list[str], rows: list[list[str]], places: dict[str, int]) -> Iterator[RocprofLaunch]:
     """Yield launches of one row each; instances of a unit (``TCC_HIT[0]``, ``TCC_HIT[1]``) make up its sum."""
-    counters = [(at, re.sub(r"\[\d+\]$", "_sum", name)) for at, name in enumerate(header) if adds_up(name)]
+    summed = [(at, _INSTANCE.sub("_sum", name), name) for at, name in enumerate(header) if adds_up(name)]
+    # Some tools write the instances and their sum.
+    counters = [(at, total) for at, total, name in summed if total == name or total not in header]
     for row in rows:
         launch = _launch(row, places)
         for at, name in counters:
@@ -162,7 +179,7 @@ def _long(rows: list[list[str]], places: dict[str, int]) -> Iterator[RocprofLaun
         launch = launches.setdefault(tuple(row[at] for at in keys), _launch(row, places))
         name = row[places["counter"]]
         if adds_up(name):
-            _add(launch.counters, re.sub(r"\[\d+\]$", "_sum", name), _number(row[places["value"]]))
+            _add(launch.counters, _INSTANCE.sub("_sum", name), _number(row[places["value"]]))
     yield from launches.values()
 
 
@@ -175,13 +192,15 @@ def _launch(row: list[str], places: dict[str, int]) -> RocprofLaunch:
     def number(name: str) -> float | None:
         return _number(row[places[name]]) if name in places else None
 
-    grid, group, start, end = number("grid"), number("group"), number("start"), number("end")
+    grid, group = number("grid"), number("group")
     return RocprofLaunch(
-        row[places["kernel"]].removesuffix(".kd").removesuffix(" [clone .kd]"),
+        re.sub(r"( \[clone \.kd\]| \(\.kd\)|\.kd)$", "", row[places["kernel"]]),
         tuple(row[places[name]] for name in ("process", "gpu", "queue") if name in places),
         # The grid is counted in work-items, and its last workgroup may be filled in part.
         workgroups=float(math.ceil(grid / group)) if grid is not None and group else None,
-        time_ns=end - start if start is not None and end is not None else None,
+        threads_per_group=group,
+        started_ns=number("start"),
+        ended_ns=number("end"),
     )
 
 

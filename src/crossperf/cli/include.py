@@ -1,0 +1,13 @@
+"""``crossperf include``: where the header that marks a region of a C or C++ program lies."""
+
+from __future__ import annotations
+
+import click
+
+from crossperf.collect.mark import include_path
+
+
+@click.command(epilog='Such as: cc -I"$(crossperf include)" app.c')
+def include() -> None:
+    """Print the folder of crossperf.h, for a compiler's -I."""
+    click.echo(include_path())
