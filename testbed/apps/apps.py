@@ -28,6 +28,10 @@ class App:
         The file with the result, ``stdout`` for what is printed.
     keep
         A regular expression; only what it matches is compared. Empty: all bytes.
+    drop
+        A regular expression of what is left out of the comparison, such as a date.
+    unordered
+        Whether the lines may come in any order.
     same_for_all_threads
         Whether the output may not depend on the number of threads.
     prepare, prepared
@@ -48,6 +52,8 @@ class App:
     environment: dict[str, str] = field(default_factory=dict)
     output: str = "stdout"
     keep: str = ""
+    drop: str = ""
+    unordered: bool = False
     same_for_all_threads: bool = True
     prepare: list[str] = field(default_factory=list)
     prepared: str = ""
@@ -66,6 +72,7 @@ class App:
 
     @property
     def templates(self) -> list[str]:
+        """All texts with placeholders."""
         return [
             *self.command,
             self.stdin,
@@ -99,6 +106,10 @@ class App:
         """Return a digest of what is compared of an output."""
         if self.keep:
             result = "\n".join(map(str, re.findall(self.keep, result.decode(errors="replace"), re.MULTILINE))).encode()
+        if self.drop:
+            result = re.sub(self.drop.encode(), b"", result, flags=re.MULTILINE)
+        if self.unordered:
+            result = b"\n".join(sorted(result.splitlines()))
         return hashlib.sha256(result).hexdigest()[:16] if result else "empty"
 
 

@@ -9,7 +9,6 @@ goes to FOLDER/lib, for LD_LIBRARY_PATH. Symbols are stripped.
 from __future__ import annotations
 
 import argparse
-import glob
 import lzma
 import re
 import shutil
@@ -55,7 +54,7 @@ def gather(app: App, folder: Path) -> None:
     """Copy the programs, the data and the libraries of an application."""
     copied = [(Path(path), folder / "bin" / Path(path).name) for path in app.programs]
     for pattern, goal in app.data.items():
-        copied += [(Path(path), folder / goal / Path(path).name) for path in sorted(glob.glob(pattern))]
+        copied += [(path, folder / goal / path.name) for path in sorted(Path("/").glob(pattern.lstrip("/")))]
     for source, goal in copied:
         copy(source, goal)
         if is_elf(goal):

@@ -2,7 +2,7 @@
 
     python testbed/apps/inputs.py FOLDER [NAME ...]
 
-A name is ``kind-size-size.ending``, such as ``text-500.txt`` (500 kB of text) or ``video-320-180-30.y4m``. Without names
+A name is ``kind-size-size.ending``, such as ``text-500.txt`` (500 kB of text) or ``y4m-320-180-30.y4m``. Without names
 every file that apps.toml mentions is made. What exists is left alone. Random draws are hashes of a running number in
 integer arithmetic, so that neither the version of Python or numpy nor the processor matters.
 """
@@ -17,7 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
 from shapes import photo_rgb, video_frames, wave
 
 Numbers = np.ndarray
@@ -45,6 +44,7 @@ class Draws:
         return (draw * draw * draw >> 32) * bound >> 16
 
     def number(self, bound: int) -> int:
+        """Return a single number below `bound`."""
         return int(self.below(bound, 1)[0])
 
 
@@ -78,10 +78,10 @@ def log(draws: Draws, lines: int) -> bytes:
     path, code, size = draws.skewed(800, lines), draws.skewed(8, lines), draws.below(1 << 20, lines)
     step = np.cumsum(draws.below(4, lines))
     codes = (200, 200, 304, 404, 301, 500, 403, 206)
+    clock = (f"{1 + s // 86400 % 28:02d} {s // 3600 % 24:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in step.tolist())
     rows = (
-        f"10.0.{p % 7}.{z % 251} [2026-01-{1 + s // 86400 % 28:02d} {s // 3600 % 24:02d}:{s // 60 % 60:02d}:{s % 60:02d}] "
-        f'"GET /{paths[p]}/{z % 97}.html" {codes[c]} {z}\n'
-        for p, c, z, s in zip(path.tolist(), code.tolist(), size.tolist(), step.tolist(), strict=True)
+        f'10.0.{p % 7}.{z % 251} [2026-01-{t}] "GET /{paths[p]}/{z % 97}.html" {codes[c]} {z}\n'
+        for p, c, z, t in zip(path.tolist(), code.tolist(), size.tolist(), clock, strict=True)
     )
     return "".join(rows).encode()
 
@@ -246,7 +246,8 @@ def sql(draws: Draws, rows: int) -> bytes:
         "COMMIT;",
         "SELECT tag, count(*), sum(amount) FROM sale GROUP BY tag ORDER BY 3 DESC, 1 LIMIT 20;",
         "CREATE INDEX by_person ON sale(person, amount);",
-        "SELECT name, sum(amount) AS s FROM person JOIN sale ON sale.person = person.id GROUP BY person.id ORDER BY s DESC, name LIMIT 20;",
+        "SELECT name, sum(amount) AS s FROM person JOIN sale ON sale.person = person.id "
+        "GROUP BY person.id ORDER BY s DESC, name LIMIT 20;",
         "SELECT count(*) FROM sale a JOIN sale b ON a.person = b.person AND a.amount < b.amount;",
         "SELECT tag, avg(amount) FROM sale WHERE tag LIKE '%an%' GROUP BY tag ORDER BY 1 LIMIT 10;",
         "DELETE FROM sale WHERE amount % 3 = 0;",
@@ -339,7 +340,8 @@ def asm(draws: Draws, lines: int) -> bytes:
         "add rax, {}", "mov rcx, [rbx + {} * 8]", "lea rdx, [rax + rcx * 4 + {}]", "imul rax, rdx, {}",
         "cmp rax, {}", "jne near .l{l}", "vaddpd ymm1, ymm2, [rsi + {}]", "work {}",
     )  # fmt: skip
-    head = "bits 64\nsection .text\n%macro work 1\n xor rax, %1\n%rep 3\n shl rax, 1\n add rax, %1\n%endrep\n%endmacro\nglobal main\nmain:\n"
+    macro = "%macro work 1\n xor rax, %1\n%rep 3\n shl rax, 1\n add rax, %1\n%endrep\n%endmacro\n"
+    head = f"bits 64\nsection .text\n{macro}global main\nmain:\n"
     kinds, numbers = draws.below(len(forms), lines).tolist(), draws.below(4000, lines).tolist()
     rows = (
         (f".l{n // 8}:\n" if n % 8 == 0 else "") + " " + forms[k].format(z, l=z % (lines // 8)) + "\n"
@@ -434,7 +436,8 @@ def pdf(draws: Draws, pages: int, shapes: int) -> bytes:
     for n in range(pages):
         rows = draws.below(600, shapes * 8).reshape(shapes, 8).tolist()
         strokes = "\n".join(
-            f"{a / 600:.2f} {b / 600:.2f} {c / 600:.2f} {'rg' if d % 2 else 'RG'} {a} {b} m {c} {d} {e} {f} {g} {h} c {'f' if d % 2 else 'S'}"
+            f"{a / 600:.2f} {b / 600:.2f} {c / 600:.2f} {'rg' if d % 2 else 'RG'} "
+            f"{a} {b} m {c} {d} {e} {f} {g} {h} c {'f' if d % 2 else 'S'}"
             for a, b, c, d, e, f, g, h in rows
         )
         objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 600] /Contents {4 + 2 * n} 0 R >>")
@@ -463,7 +466,8 @@ def go(draws: Draws, size: int, moves: int) -> bytes:
 
 def digits(draws: Draws, kind: int, count: int) -> bytes:  # noqa: ARG001
     """Return a bc program: pi (1), e (2) or the root of two (3) to `count` places."""
-    return ("scale=%d\n%s\nquit\n" % (count, {1: "4*a(1)", 2: "e(1)", 3: "sqrt(2)"}[kind])).encode()
+    value = {1: "4*a(1)", 2: "e(1)", 3: "sqrt(2)"}[kind]
+    return f"scale={count}\n{value}\nquit\n".encode()
 
 
 def composites(draws: Draws, bits: int, count: int) -> bytes:

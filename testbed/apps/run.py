@@ -41,10 +41,12 @@ class Place:
     work: Path | None = None
 
     def program(self, app: App, name: str) -> str:
+        """Return the path of a program of an application."""
         path = next((path for path in app.programs if Path(path).name == name), name)
         return str(self.bundle / "bin" / name) if self.bundle else path
 
     def environment(self) -> dict[str, str]:
+        """Return the variables of every run; nothing of the caller's comes in."""
         base = {"LC_ALL": "C", "TZ": "UTC", "HOME": "/nonexistent"}
         if self.bundle is None:
             return base | {"PATH": "/usr/bin:/bin:/usr/games"}
@@ -83,7 +85,7 @@ def start(program: str, words: list[str], environment: dict[str, str], folder: P
         )
         for number, (path, flags) in enumerate(streams):
             os.dup2(os.open(path, flags, 0o600), number)
-        os.execve(program, words, environment)
+        os.execve(program, words, environment)  # noqa: S606
     finally:
         os._exit(127)
 
