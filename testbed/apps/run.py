@@ -13,6 +13,7 @@ With `-o` lines are appended, and a second start goes on after the last complete
 from __future__ import annotations
 
 import argparse
+import fcntl
 import itertools
 import json
 import os
@@ -113,14 +114,23 @@ def prepare(app: App, case: Case, place: Place) -> None:
     """Make the files that an input needs, unless they are there."""
     for name in app.files(case):
         make(name, place.inputs)
-    values = place.values(case, 1)
-    if app.prepare and not Path(app.prepared.format_map(values)).exists():
-        words = [word.format_map(values) for word in app.prepare]
-        with tempfile.TemporaryDirectory(dir=place.work) as folder:
-            outcome = timed(place.program(app, words[0]), words, place.environment(), Path(folder), "", all_cpus())
-            if outcome.code != 0:
-                note = (Path(folder) / "stderr").read_text(errors="replace")[-300:]
-                raise RuntimeError(f"{app.name}: preparing {name_of(case)} ended with {outcome.code}: {note}")
+    if not app.prepare:
+        return
+    place.inputs.mkdir(parents=True, exist_ok=True)
+    with (place.inputs / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        values = place.values(case, 1)
+        if not Path(app.prepared.format_map(values)).exists():
+            derive(app, [word.format_map(values) for word in app.prepare], place)
+
+
+def derive(app: App, words: list[str], place: Place) -> None:
+    """Run the command that makes a file out of inputs, such as an index."""
+    with tempfile.TemporaryDirectory(dir=place.work) as folder:
+        outcome = timed(place.program(app, words[0]), words, place.environment(), Path(folder), "", all_cpus())
+        if outcome.code != 0:
+            note = (Path(folder) / "stderr").read_text(errors="replace")[-300:]
+            raise RuntimeError(f"{app.name}: {words} ended with {outcome.code}, expected 0: {note}")
 
 
 def all_cpus() -> set[int]:
