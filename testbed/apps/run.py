@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps import HERE, App, Case, name_of, read
-from inputs import make
 
 #: A run that takes longer is ended.
 LIMIT_S = 120
@@ -112,8 +111,12 @@ def timed(
 
 def prepare(app: App, case: Case, place: Place) -> None:
     """Make the files that an input needs, unless they are there."""
-    for name in app.files(case):
-        make(name, place.inputs)
+    missing = [name for name in app.files(case) if not (place.inputs / name).exists()]
+    if missing:
+        from inputs import make  # loads numpy, which would make this process larger than those it measures
+
+        for name in missing:
+            make(name, place.inputs)
     if not app.prepare:
         return
     place.inputs.mkdir(parents=True, exist_ok=True)
