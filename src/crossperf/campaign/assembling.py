@@ -1,9 +1,10 @@
-"""Joins times and counts into runs: one for each repeat of each input on each platform, all per pass."""
+"""Joins times and counts into runs: one for each repeat of each visit of an input on a platform, all per pass."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,23 @@ from crossperf.records import COLUMNS, OK, Run
 
 #: What the measured program counts itself goes by this name among the tools.
 _OWN = "testbed"
+#: What the operating system counts for a command, as ``crossperf profile`` has it.
+_SYSTEM = "os"
 
 
 def assemble(spec: Spec, folder: Path) -> list[Run]:
-    """Return the runs of all that was timed so far, with the counters that are there; failed inputs are failed runs."""
+    """Return the runs of all that was timed so far, with the counters that are there; failed visits are failed runs."""
     facts_of = machines(folder)
-    calmest: dict[tuple[str, Work], TimedInput] = {}
-    for attempt in timed(folder):
-        key = (attempt.platform, attempt.work)
-        if key not in calmest or attempt.spread < calmest[key].spread:
-            calmest[key] = attempt
+    visits: dict[tuple[str, Work], list[TimedInput]] = {}
+    for visit in timed(folder):
+        visits.setdefault((visit.platform, visit.work), []).append(visit)
     counts = _Counts(spec, folder)
     runs: list[Run] = []
     for mode in spec.modes.values():
+        facts = facts_of.get(mode.name, MachineFacts())
         for work in spec.works:
-            if (mode.name, work) in calmest:
-                facts = facts_of.get(mode.name, MachineFacts())
-                runs += _runs(mode, calmest[mode.name, work], counts, facts)
+            of_cell = (run for visit in visits.get((mode.name, work), ()) for run in _runs(mode, visit, counts, facts))
+            runs += [replace(run, repeat=number) for number, run in enumerate(of_cell)]
     return runs
 
 
@@ -89,43 +90,48 @@ class _Counts:
         return measurements
 
 
-def _runs(mode: Mode, attempt: TimedInput, counts: _Counts, facts: MachineFacts) -> list[Run]:
+def _runs(mode: Mode, visit: TimedInput, counts: _Counts, facts: MachineFacts) -> Iterator[Run]:
+    """Yield the runs of a visit; what was counted is the same for all of its repeats, but for a command's system."""
     columns = {
-        "app": attempt.workload,
-        "input": attempt.input,
+        "app": visit.workload,
+        "input": visit.input,
         "platform": mode.name,
         "platform_class": mode.platform_class,
         "threads": mode.threads,
-        "host": attempt.host,
-        "started": attempt.started,
+        "host": visit.host,
+        "started": visit.started,
+        "measured_in": visit.round,
     }
-    if not attempt.seconds:
-        return [to_run([Measurement(_OWN)], **columns, status=attempt.error or "failed")]
-    copies = [each.program for each in counts.of(mode, attempt.work) if each.program is not None]
-    measurements = [
-        *counts.measured(mode, attempt.work),
-        _own_counters(mode, attempt, copies[0] if copies else None, facts),
-    ]
-    noise = {"passes": attempt.passes, "spread": round(attempt.spread, 6), "checksum": attempt.checksum}
-    return [
-        to_run(measurements, **columns, repeat=repeat, runtime_s=seconds, **noise)
-        for repeat, seconds in enumerate(attempt.seconds)
-    ]
+    if not visit.seconds:
+        tool = _SYSTEM if mode.command else _OWN
+        yield to_run([Measurement(tool)], **columns, status=visit.error or "failed")
+        return
+    columns |= {"passes": visit.passes, "spread": round(visit.spread, 6), "checksum": visit.checksum}
+    measured = counts.measured(mode, visit.work)
+    if visit.system:
+        for seconds, events in zip(visit.seconds, visit.system, strict=True):
+            system = Measurement(_SYSTEM, events, visit.version)
+            yield to_run([*measured, system], **columns, runtime_s=seconds)
+        return
+    copies = [each.program for each in counts.of(mode, visit.work) if each.program is not None]
+    measured.append(_own_counters(mode, visit, copies[0] if copies else None, facts))
+    run = to_run(measured, **columns)
+    yield from (replace(run, runtime_s=seconds) for seconds in visit.seconds)
 
 
-def _own_counters(mode: Mode, attempt: TimedInput, copies: Copies | None, facts: MachineFacts) -> Measurement:
+def _own_counters(mode: Mode, visit: TimedInput, copies: Copies | None, facts: MachineFacts) -> Measurement:
     """Return what the program and the kernel count of a pass themselves."""
     counters: dict[str, float | None] = {
-        "page_faults": attempt.page_faults,
-        "io_bytes_read": attempt.bytes_read,
-        "io_bytes_written": attempt.bytes_written,
-        "io_files_opened": attempt.files_opened,
+        "page_faults": visit.page_faults,
+        "io_bytes_read": visit.bytes_read,
+        "io_bytes_written": visit.bytes_written,
+        "io_files_opened": visit.files_opened,
         "page_levels": facts.page_levels,
         "threads": float(mode.threads),
     }
     if mode.platform_class == "gpu":
         # The programs of a GPU use one stream.
-        counters |= {"bytes_host_to_gpu": attempt.bytes_to_device, "bytes_gpu_to_host": attempt.bytes_to_host}
+        counters |= {"bytes_host_to_gpu": visit.bytes_to_device, "bytes_gpu_to_host": visit.bytes_to_host}
         if copies is not None:
             # 0 where nothing is copied, as the formula from CUPTI's events has it.
             counters["bandwidth_host_to_gpu"] = copies.bytes_to_device / (copies.seconds_to_device or 1.0)

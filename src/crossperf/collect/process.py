@@ -135,7 +135,7 @@ class Runner:
     `stdout` is the descriptor that takes what the command prints there; by default it is the caller's. `on_look` is
     called now and then while a quiet execution runs, with the seconds since its start. `whole` passes over regions that
     the command marks; otherwise `region` is what it marks, for the tools that can count there alone. `env` holds
-    variables for every execution.
+    variables for every execution. `quiet_stdout` takes what a quiet execution prints; by default nobody does.
     """
 
     time_limit_s: float | None = None
@@ -147,6 +147,7 @@ class Runner:
     whole: bool = False
     region: Region | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    quiet_stdout: int = subprocess.DEVNULL
 
     @property
     def interrupted(self) -> bool:
@@ -169,7 +170,7 @@ class Runner:
         env
             Variables to add to the caller's.
         quiet
-            Send what the command prints nowhere; otherwise it goes where the caller's output goes.
+            Send what the command prints to `quiet_stdout`; otherwise it goes where the caller's output goes.
         last_words
             Keep the end of what a quiet execution writes to stderr.
         on_start
@@ -185,7 +186,7 @@ class Runner:
             _Tail(quiet and last_words) as tail,
         ):
             unheard = tail.writer if last_words else subprocess.DEVNULL
-            streams = (subprocess.DEVNULL, unheard) if quiet else (self.stdout, None)
+            streams = (self.quiet_stdout, unheard) if quiet else (self.stdout, None)
             begun = _tasks_begun()
             started, start = time.time(), time.monotonic()
             try:
