@@ -40,9 +40,8 @@ class Guard:
     def stand_by(self) -> None:
         """See that the guard is there: a command that took too long is ended with all children of this process."""
         if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
+            command, pipe = [sys.executable, "-c", _SCRIPT], subprocess.PIPE
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=True)
             if self._process.stdout:
                 self._process.stdout.readline()
 
@@ -51,4 +50,3 @@ class Guard:
         if self._process and self._process.stdin:
             with contextlib.suppress(OSError):
                 self._process.stdin.write(b"%d\n" % (pid or 0))
-                self._process.stdin.flush()

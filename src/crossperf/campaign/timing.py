@@ -79,7 +79,7 @@ class _Visiting:
         """Have a batch timed; where the program ends too early, its input is to blame, and another takes the rest."""
         waiting = list(batch.works)
         while waiting and not self._over:
-            with closing(answers(self._spec, batch.mode, waiting, self._guard, self._until)) as facts_of_each:
+            with closing(answers(self._spec, batch.mode, tuple(waiting), self._guard, self._until)) as facts_of_each:
                 for facts in facts_of_each:
                     work = waiting[0]
                     answered = f"{facts.get('workload')} {facts.get('input')}".strip()
