@@ -16,7 +16,7 @@ for line in sys.stdin:
     pid = int(line)
 if pid:
     from crossperf.collect.process import end_family
-    end_family(pid)
+    end_family(pid, kindly=False)
 """
 
 

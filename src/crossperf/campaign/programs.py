@@ -73,7 +73,7 @@ def _batch(spec: Spec, mode: Mode, works: Sequence[Work], guard: Guard, until: f
                 yield {"started": started, **facts}
                 started = now()
         finally:
-            end_family(process.pid)
+            end_family(process.pid, kindly=False)
             process.wait()
             guard.watch(None)
 

@@ -512,8 +512,11 @@ def _descendants(pid: int) -> list[int]:
     return below
 
 
-def end_family(pid: int | None) -> None:
-    """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind."""
+def end_family(pid: int | None, *, kindly: bool = True) -> None:
+    """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind.
+
+    Asked kindly, a process may start another before it ends, which nobody can find any more; by force none can.
+    """
     mine = os.getpid()
     known: set[int] = set()
 
@@ -526,8 +529,11 @@ def end_family(pid: int | None) -> None:
     while new := set(family()) - held:
         for other in new:
             _send(other, signal.SIGSTOP)
+        until = time.monotonic() + _HURRY_S
+        while any(_state(other) not in "TtZX" for other in new) and time.monotonic() < until:
+            time.sleep(0.001)
         held |= new
-    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
+    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S))[not kindly :]:
         for other in family():
             _send(other, number)
             _send(other, signal.SIGCONT)
@@ -540,7 +546,12 @@ def end_family(pid: int | None) -> None:
 
 
 def _ended(pid: int) -> bool:
+    return _state(pid) in "ZX"
+
+
+def _state(pid: int) -> str:
+    """Return the letter that the kernel has for what a process does; one that is gone is dead."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return True
+        return "X"
