@@ -31,7 +31,8 @@ def assemble(spec: Spec, folder: Path) -> list[Run]:
     for mode in spec.modes.values():
         facts = facts_of.get(mode.name, MachineFacts())
         for work in spec.works:
-            of_cell = (run for visit in visits.get((mode.name, work), ()) for run in _runs(mode, visit, counts, facts))
+            cell = _Cell(mode, work, counts, facts)
+            of_cell = (run for visit in visits.get((mode.name, work), ()) for run in cell.runs(visit))
             runs += [replace(run, repeat=number) for number, run in enumerate(of_cell)]
     return runs
 
@@ -90,33 +91,43 @@ class _Counts:
         return measurements
 
 
-def _runs(mode: Mode, visit: TimedInput, counts: _Counts, facts: MachineFacts) -> Iterator[Run]:
-    """Yield the runs of a visit; what was counted is the same for all of its repeats, but for a command's system."""
-    columns = {
-        "app": visit.workload,
-        "input": visit.input,
-        "platform": mode.name,
-        "platform_class": mode.platform_class,
-        "threads": mode.threads,
-        "host": visit.host,
-        "started": visit.started,
-        "measured_in": visit.round,
-    }
-    if not visit.seconds:
-        tool = _SYSTEM if mode.command else _OWN
-        yield to_run([Measurement(tool)], **columns, status=visit.error or "failed")
-        return
-    columns |= {"passes": visit.passes, "spread": round(visit.spread, 6), "checksum": visit.checksum}
-    measured = counts.measured(mode, visit.work)
-    if visit.system:
-        for seconds, events in zip(visit.seconds, visit.system, strict=True):
-            system = Measurement(_SYSTEM, events, visit.version)
-            yield to_run([*measured, system], **columns, runtime_s=seconds)
-        return
-    copies = [each.program for each in counts.of(mode, visit.work) if each.program is not None]
-    measured.append(_own_counters(mode, visit, copies[0] if copies else None, facts))
-    run = to_run(measured, **columns)
-    yield from (replace(run, runtime_s=seconds) for seconds in visit.seconds)
+class _Cell:
+    """An input on a platform: what was counted for it once, joined to what was timed in each of its visits."""
+
+    def __init__(self, mode: Mode, work: Work, counts: _Counts, facts: MachineFacts) -> None:
+        self._mode, self._facts = mode, facts
+        self._columns: dict[str, Any] = {"app": work.workload, "input": work.input, "platform": mode.name}
+        self._columns |= {"platform_class": mode.platform_class, "threads": mode.threads}
+        self._counted = counts.measured(mode, work)
+        copies = [each.program for each in counts.of(mode, work) if each.program is not None]
+        self._copies = copies[0] if copies else None
+        self._joined: dict[tuple[tuple[str, float | None], ...], Run] = {}
+
+    def runs(self, visit: TimedInput) -> Iterator[Run]:
+        """Yield a run for each repeat of a visit; a visit that failed is one failed run."""
+        moment: dict[str, Any] = {"host": visit.host, "started": visit.started, "measured_in": visit.round}
+        if not visit.seconds:
+            tool = _SYSTEM if self._mode.command else _OWN
+            yield to_run([Measurement(tool)], **self._columns, **moment, status=visit.error or "failed")
+            return
+        more = {"passes": visit.passes, "spread": round(visit.spread, 6), "checksum": visit.checksum}
+        more = {name: value for name, value in more.items() if value is not None}
+        for seconds, measurement in zip(visit.seconds, self._of_repeats(visit), strict=True):
+            run = self._join(measurement)
+            yield replace(run, runtime_s=seconds, **moment, metadata={**run.metadata, **more})
+
+    def _of_repeats(self, visit: TimedInput) -> list[Measurement]:
+        """Return what the system counted for each repeat of a command, or the program over all of its own."""
+        if visit.system:
+            return [Measurement(_SYSTEM, events, visit.version) for events in visit.system]
+        return [_own_counters(self._mode, visit, self._copies, self._facts)] * len(visit.seconds)
+
+    def _join(self, measurement: Measurement) -> Run:
+        """Return a run of all that was counted; it is worked out once for visits that differ in their times alone."""
+        key = (*measurement.counters.items(), *measurement.events.items())
+        if key not in self._joined:
+            self._joined[key] = to_run([*self._counted, measurement], **self._columns)
+        return self._joined[key]
 
 
 def _own_counters(mode: Mode, visit: TimedInput, copies: Copies | None, facts: MachineFacts) -> Measurement:

@@ -120,12 +120,12 @@ def read(path: Path) -> Spec:
     counts = {name: _counts(name, facts, folder, problems) for name, facts in _tables(table, "counts", problems)}
     platforms = _tables(table, "platforms", problems)
     modes = {name: _mode(name, facts, folder, counts, problems) for name, facts in platforms}
-    problems += _unfilled(modes.values(), works)
     visits, repeats = (_whole(table, name, default, problems) for name, default in (("visits", 1), ("repeats", 2)))
     seed, limit_s = _whole(table, "seed", 0, problems, least=0), table.get("limit_s", 600.0)
     if not isinstance(limit_s, int | float) or not limit_s > 0:
         problems.append(f"limit_s is {limit_s!r}, expected seconds above 0")
     calibration = _calibration(table.get("calibration", []), problems)
+    problems += _unfilled(modes.values(), [*works, *calibration])
     if "spread" in table:
         problems.append("spread is no more a setting: take it out, and ask for several visits instead")
     known = {"inputs", "counts", "platforms", "visits", "repeats", "seed", "limit_s", "calibration", "spread"}

@@ -117,7 +117,7 @@ class _Visiting:
                     raise CollectError(f"platform {mode.name}: {problem}. Fix the program first.")
                 about = {"platform": mode.name, "round": name, "calibration": work.line, "when": when}
                 add(self._path, about | {"host": socket.gethostname(), **_times(facts)})
-                medians[f"{work.workload} on {mode.name}"] = statistics.median(facts["seconds"])
+                medians[f"{work.line} on {mode.name}"] = statistics.median(facts["seconds"])
         return medians
 
 
@@ -129,11 +129,11 @@ def _moved(before: dict[str, float], after: dict[str, float]) -> str:
     """Return in words how far the calibrations moved over a round.
 
     >>> _moved({"triad on a": 1.0, "triad on b": 2.0}, {"triad on a": 1.25, "triad on b": 1.0})
-    '; the calibrations moved by -50 % to +25 %, triad on b most'
+    '; calibrations took 0.50 to 1.25 times as long at its end, triad on b changed most'
     """
-    changes = {name: after[name] / before[name] - 1.0 for name in before if name in after}
-    if not changes:
+    factors = {name: after[name] / before[name] for name in before if name in after}
+    if not factors:
         return ""
-    most = max(changes, key=lambda name: abs(math.log1p(changes[name])))
-    low, high = (f"{100 * value:+.0f} %" for value in (min(changes.values()), max(changes.values())))
-    return f"; the calibrations moved by {low if low == high else f'{low} to {high}'}, {most} most"
+    most = max(factors, key=lambda name: abs(math.log(factors[name])))
+    low, high = min(factors.values()), max(factors.values())
+    return f"; calibrations took {low:.2f} to {high:.2f} times as long at its end, {most} changed most"
