@@ -127,9 +127,8 @@ def test_calibrations_are_timed_at_both_ends_of_a_round_and_kept_with_it(tmp_pat
     }
     assert kept[0]["seconds"] == [0.01, 0.0101]
     closing = [text for text in heard if text.startswith("round ")]
-    assert [text.partition(": ")[2] for text in closing] == [
-        "2 visits on 2 platforms; calibrations took 1.00 to 1.00 times as long at its end, quick n=1 on one changed most"
-    ] * 2
+    moved = "calibrations took 1.00 to 1.00 times as long at its end, quick n=1 on one changed most"
+    assert [text.partition(": ")[2] for text in closing] == [f"2 visits on 2 platforms; {moved}"] * 2
     assert {run.app for run in campaign.assemble(spec_of(tmp_path, "[last]\nn = [1]\n"), tmp_path)} == {"last"}
 
 

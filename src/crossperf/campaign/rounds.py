@@ -17,7 +17,7 @@ BATCH = 30
 
 
 @dataclass(frozen=True)
-class Batch:
+class Turn:
     """Inputs that one platform takes in a row, in one process."""
 
     mode: Mode
@@ -31,17 +31,17 @@ def order(spec: Spec, mode: Mode, number: int) -> list[Work]:
     return works
 
 
-def batches(spec: Spec, number: int, left: Mapping[Mode, Sequence[Work]]) -> Iterator[Batch]:
+def batches(spec: Spec, number: int, left: Mapping[Mode, Sequence[Work]]) -> Iterator[Turn]:
     """Yield the batches of a round: each platform in turn, in random order, so that all have the same neighbours."""
     random = Random(f"{spec.seed} {number}")  # noqa: S311
     longest = max(map(len, left.values()), default=0)
     for start in range(0, longest, BATCH):
-        taking = [Batch(mode, works[start : start + BATCH]) for mode, works in left.items() if works[start:]]
+        taking = [Turn(mode, works[start : start + BATCH]) for mode, works in left.items() if works[start:]]
         random.shuffle(taking)
         yield from taking
 
 
-class Plan:
+class Rounds:
     """What was visited in each round, and what is still to be visited by the platforms that are asked for."""
 
     def __init__(self, spec: Spec, modes: Sequence[Mode], folder: Path) -> None:

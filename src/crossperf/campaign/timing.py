@@ -15,7 +15,7 @@ from crossperf import platforms
 from crossperf.campaign.guard import Guard
 from crossperf.campaign.log import TIMES, add, in_words
 from crossperf.campaign.programs import answers, now, refuse_missing
-from crossperf.campaign.rounds import Batch, Plan, batches
+from crossperf.campaign.rounds import Turn, Rounds, batches
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.errors import CollectError, several
 
@@ -40,13 +40,13 @@ def visit(
     for mode in modes:
         add(folder / TIMES, {"platform": mode.name, "facts": platforms.facts_of_this_machine().to_json()})
     with Guard() as guard:
-        _Visiting(spec, Plan(spec, modes, folder), folder / TIMES, guard, say, until).go()
+        _Visiting(spec, Rounds(spec, modes, folder), folder / TIMES, guard, say, until).go()
 
 
 class _Visiting:
     """One start of a campaign."""
 
-    def __init__(self, spec: Spec, plan: Plan, path: Path, guard: Guard, say: Say, until: float | None) -> None:
+    def __init__(self, spec: Spec, plan: Rounds, path: Path, guard: Guard, say: Say, until: float | None) -> None:
         self._spec, self._plan, self._path, self._guard, self._say = spec, plan, path, guard, say
         self._until = math.inf if until is None else until
         self._start, self._done, self._left = time.monotonic(), 0, 0
@@ -75,7 +75,7 @@ class _Visiting:
             n_visits = several(sum(map(len, left.values())), "visit")
             self._say(f"round {name}: {n_visits} on {several(len(left), 'platform')}{_moved(before, after)}")
 
-    def _take(self, name: str, batch: Batch) -> None:
+    def _take(self, name: str, batch: Turn) -> None:
         """Have a batch timed; where the program ends too early, its input is to blame, and another takes the rest."""
         waiting = list(batch.works)
         while waiting and not self._over:
