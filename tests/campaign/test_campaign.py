@@ -15,7 +15,7 @@ from crossperf.campaign import counting, log
 from crossperf.campaign.log import spread
 from crossperf.errors import CollectError, SettingsError
 from crossperf.runs.table import from_runs, read
-from tests.campaign.stand_in import SPEC, alive, children_of, prepare, timed, visit
+from tests.campaign.stand_in import SPEC, alive, children_of, prepare, timed, visit, wait_for
 from tests.collect.real import need
 
 #: What the recount may change, beside counters.
@@ -78,8 +78,10 @@ def test_what_was_timed_before_a_kill_is_not_timed_again(tmp_path: Path) -> None
     while len(timed(out, "slow")) < 2:
         assert time.monotonic() < until
         time.sleep(0.02)
+    programs = children_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    wait_for(lambda: not any(map(alive, programs)))
     before = len(timed(out, "slow"))
     assert 2 <= before < 6
     refused = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
@@ -175,6 +176,22 @@ def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> N
     visit(spec, tmp_path, "one")
     assert [run.status for run in campaign.assemble(spec, tmp_path)] == ["the program ended or hung at this input"]
     assert not Path("/proc", (tmp_path / "child").read_text().strip(), "exe").exists()
+
+
+def test_logs_of_two_machines_that_share_their_first_rounds_can_be_joined(tmp_path: Path) -> None:
+    here, away = tmp_path / "here", tmp_path / "away"
+    here.mkdir()
+    spec = spec_of(here, "[quick]\nn = [1, 2]\n")
+    visit(spec, here, "one")
+    shutil.copytree(here, away)
+    visit(spec, away, "two")
+    with (here / log.TIMES).open("a") as joined:
+        joined.write((away / log.TIMES).read_text())
+    assert [known.platforms for known in log.rounds(here)] == [("one",), ("two",)]
+    runs = campaign.assemble(spec, here)
+    assert [(run.platform, run.input, run.repeat) for run in runs] == [
+        (platform, text, repeat) for platform in ("one", "two") for text in ("n=1", "n=2") for repeat in (0, 1)
+    ]
 
 
 def old_line(attempt: int, number: int, seconds: list[float]) -> dict[str, object]:

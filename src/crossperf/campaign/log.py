@@ -122,11 +122,12 @@ class Round:
 
 
 def timed(folder: Path) -> list[TimedInput]:
-    """Return every visit so far, in the order of the rounds."""
+    """Return every visit so far, in the order of the rounds; logs that were joined may share some."""
     path = folder / TIMES
     of_inputs = (line for line in lines(path) if "workload" in line)
     visits = [_record(TimedInput, {"round": _attempt(line), **line}, path) for line in of_inputs]
-    return sorted(visits, key=lambda visit: visit.round)
+    once = {(visit.platform, visit.round, visit.work, visit.host, visit.started): visit for visit in visits}
+    return sorted(once.values(), key=lambda visit: visit.round)
 
 
 def rounds(folder: Path) -> list[Round]:
@@ -135,7 +136,8 @@ def rounds(folder: Path) -> list[Round]:
     begun = [_record(Round, {**line, "name": line.get("round")}, path) for line in lines(path) if "platforms" in line]
     first = _attempt({})
     before = dict.fromkeys(visit.platform for visit in timed(folder) if visit.round == first)
-    return sorted([*begun, *([Round(first, tuple(before))] if before else [])], key=lambda known: known.name)
+    begun += [Round(first, tuple(before))] if before else []
+    return sorted({known.name: known for known in begun}.values(), key=lambda known: known.name)
 
 
 def _attempt(line: Mapping[str, Any]) -> str:

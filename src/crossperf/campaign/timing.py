@@ -15,7 +15,7 @@ from crossperf import platforms
 from crossperf.campaign.guard import Guard
 from crossperf.campaign.log import TIMES, add, in_words
 from crossperf.campaign.programs import answers, now, refuse_missing
-from crossperf.campaign.rounds import Turn, Rounds, batches
+from crossperf.campaign.rounds import Rounds, Turn, batches
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.errors import CollectError, several
 
