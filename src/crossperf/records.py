@@ -29,7 +29,8 @@ class Run:
     """One execution of one workload on one platform.
 
     A counter that was not measured is ``None``; a run that failed keeps its place with ``status`` telling
-    why. `metadata` holds whatever else was recorded; it is kept and never used as a feature.
+    why. `measured_in` names the visit: runs of one visit were made in a row and are one measurement. `metadata` holds
+    whatever else was recorded; it is kept and never used as a feature.
 
     >>> run = Run("lulesh", "30", "epyc-2", 12.5, counters={"instructions": 3e9}, metadata={"job": 7})
     >>> Run.from_json(run.to_json()) == run
@@ -49,6 +50,7 @@ class Run:
     source_tool: str | None = None
     host: str | None = None
     started: str | None = None
+    measured_in: str | None = None
     counters: Mapping[str, float | None] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 

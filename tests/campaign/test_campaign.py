@@ -15,54 +15,8 @@ from crossperf.campaign import counting, log
 from crossperf.campaign.log import spread
 from crossperf.errors import CollectError, SettingsError
 from crossperf.runs.table import from_runs, read
+from tests.campaign.stand_in import SPEC, alive, children_of, prepare, timed, visit, wait_for
 from tests.collect.real import need
-
-SPEC = """
-inputs = ["inputs.toml"]
-repeats = 3
-spread = 0.05
-calibration = "quick n=1"
-
-[counts.here]
-tool = "valgrind"
-program = "program"
-caches = "I1=32768,8,64 D1=32768,8,64 LL=1048576,16,64"
-note = "by hand"
-
-[platforms.one]
-program = "program"
-threads = 1
-counts = "here"
-
-[platforms.two]
-program = "program"
-threads = 2
-"""
-
-#: A program that answers as the testbed's do, and misbehaves on demand.
-PROGRAM = """#!{python}
-import json, os, sys, time
-options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-threads = int(options["--threads"])
-for line in open(options["--batch"]):
-    name, *words = line.split()
-    facts = {{"workload": name, "input": " ".join(words), "device": "cpu", "threads": threads}}
-    with open({log!r}, "a") as out:
-        print(name, *words, threads, file=out)
-    if name == "crash":
-        os.abort()
-    if name == "refuse":
-        print(json.dumps(facts | {{"error": "no such size"}}), flush=True)
-        continue
-    if name == "slow":
-        time.sleep(0.3)
-    noise = [1.0, 1.5, 2.0] if name == "noisy" else [1.0, 1.01, 1.02]
-    seconds = [0.01 * factor / threads for factor in noise]
-    print(json.dumps(facts | {{"passes": 2, "seconds": seconds, "bytes_to_device": 0, "bytes_to_host": 0, "launches": 1,
-                              "files_opened": 1, "page_faults": 4, "bytes_read": 10, "bytes_written": 20,
-                              "checksum": 1.5}}), flush=True)
-"""
-
 
 #: What the recount may change, beside counters.
 PROVENANCE = ("measured_by", "tools", "events", "source_tool", "missing")
@@ -86,20 +40,6 @@ int main(int argc, char **argv) {
 """
 
 
-def prepare(folder: Path, inputs: str) -> Path:
-    (folder / "inputs.toml").write_text(inputs)
-    program = folder / "program"
-    program.write_text(PROGRAM.format(python=sys.executable, log=str(folder / "asked")))
-    program.chmod(0o755)
-    spec = folder / "spec.toml"
-    spec.write_text(SPEC)
-    return spec
-
-
-def timed(folder: Path, name: str) -> list[dict[str, object]]:
-    return [facts for facts in log.lines(folder / log.TIMES) if facts.get("workload") == name]
-
-
 def test_every_combination_of_a_table_of_lists_is_one_input(tmp_path: Path) -> None:
     spec = campaign.read(prepare(tmp_path, '[quick]\nn = [1, 2, 3]\nkind = ["a", "b"]\n[other]\nn = [9]\n'))
     assert len(spec.works) == 7
@@ -109,8 +49,7 @@ def test_every_combination_of_a_table_of_lists_is_one_input(tmp_path: Path) -> N
 
 def test_times_become_one_run_for_each_repeat_per_pass(tmp_path: Path) -> None:
     spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1, 2]\n"))
-    for mode in spec.modes.values():
-        campaign.time_mode(spec, mode, tmp_path)
+    visit(spec, tmp_path)
     runs = campaign.assemble(spec, tmp_path)
     assert len(runs) == 2 * 2 * 3
     assert [run.runtime_s for run in runs[:3]] == [0.01, 0.0101, 0.0102]
@@ -122,30 +61,11 @@ def test_times_become_one_run_for_each_repeat_per_pass(tmp_path: Path) -> None:
 
 def test_an_input_that_crashes_the_program_is_a_failed_run_and_the_rest_goes_on(tmp_path: Path) -> None:
     spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n[crash]\nn = [1]\n[refuse]\nn = [1]\n[late]\nn = [5]\n"))
-    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    visit(spec, tmp_path, "one")
     status = {run.app: run.status for run in campaign.assemble(spec, tmp_path)}
     assert status == {
         "quick": "ok", "crash": "the program ended or hung at this input", "refuse": "no such size", "late": "ok",
     }  # fmt: skip
-
-
-def test_a_noisy_input_is_timed_again_and_the_calmest_attempt_counts(tmp_path: Path) -> None:
-    spec = campaign.read(prepare(tmp_path, "[noisy]\nn = [1]\n[quick]\nn = [2]\n"))
-    said: list[str] = []
-    campaign.time_mode(spec, spec.mode("one"), tmp_path, said.append)
-    assert len(timed(tmp_path, "noisy")) == 3
-    assert len([facts for facts in timed(tmp_path, "quick") if facts["input"] == "n=2"]) == 1
-    assert any("vary by more than 5%" in text for text in said)
-    calm = {"platform": "one", "attempt": 4, **timed(tmp_path, "noisy")[0], "seconds": [0.02, 0.02, 0.02]}
-    log.add(tmp_path / log.TIMES, calm)
-    assert {run.runtime_s for run in campaign.assemble(spec, tmp_path) if run.app == "noisy"} == {0.02}
-
-
-def test_the_calibration_kernel_runs_before_and_after(tmp_path: Path) -> None:
-    spec = campaign.read(prepare(tmp_path, "[late]\nn = [1]\n"))
-    campaign.time_mode(spec, spec.mode("two"), tmp_path)
-    when = [facts["calibration"] for facts in log.lines(tmp_path / log.TIMES) if "calibration" in facts]
-    assert when == ["before", "after"]
 
 
 def test_what_was_timed_before_a_kill_is_not_timed_again(tmp_path: Path) -> None:
@@ -158,8 +78,10 @@ def test_what_was_timed_before_a_kill_is_not_timed_again(tmp_path: Path) -> None
     while len(timed(out, "slow")) < 2:
         assert time.monotonic() < until
         time.sleep(0.02)
+    programs = children_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    wait_for(lambda: not any(map(alive, programs)))
     before = len(timed(out, "slow"))
     assert 2 <= before < 6
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -183,10 +105,10 @@ def test_a_torn_line_of_a_kill_is_passed_over(tmp_path: Path) -> None:
 
 def test_time_that_runs_out_stops_a_campaign_and_the_next_call_goes_on(tmp_path: Path) -> None:
     spec = campaign.read(prepare(tmp_path, "[slow]\nn = [1, 2, 3, 4]\n"))
-    campaign.time_mode(spec, spec.mode("one"), tmp_path, until=time.monotonic() + 0.7)
+    visit(spec, tmp_path, "one", until=time.monotonic() + 0.7)
     first = len(timed(tmp_path, "slow"))
     assert 0 < first < 4
-    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    visit(spec, tmp_path, "one")
     assert len(timed(tmp_path, "slow")) == 4
 
 
@@ -200,7 +122,15 @@ def test_time_that_runs_out_stops_a_campaign_and_the_next_call_goes_on(tmp_path:
         (('counts = "here"', 'counts = "there"'), "names counts 'there'"),
         (("repeats = 3", "repeats = 0"), "repeats is 0"),
         (("D1=32768,8,64 ", ""), "no caches I1, D1 and LL"),
-        (("spread = 0.05", "spraed = 0.05"), "'spraed' is no setting"),
+        (("visits = 1", "visit = 1"), r"'visit' is no setting of a campaign \(did you mean 'visits'\?\)"),
+        (("visits = 1", "visits = 1\nspread = 0.05"), "spread is no more a setting"),
+        (("visits = 1", "visits = true"), "visits is True, expected a whole number"),
+        (("visits = 1", "limit_s = 0"), "limit_s is 0, expected seconds above 0"),
+        (('["quick n=1"]', "3"), "calibration is 3, expected workloads with their inputs"),
+        (("threads = 2", 'command = ["x"]'), "platform two must name either a program or a command"),
+        (('program = "program"\nthreads = 2', 'command = "x {n}"'), "command 'x {n}', expected a list of words"),
+        (('program = "program"\nthreads = 2', 'command = ["x", "{size}"]'), "'quick n=1' has no value for"),
+        (("threads = 2", 'threads = 2\ncheck = "exit"'), "check 'exit', expected 'stdout'"),
         (("[platforms.one]", "[platforms"), "is not TOML"),
     ],
 )
@@ -217,7 +147,7 @@ def test_a_platform_that_the_spec_does_not_have_and_a_program_that_is_not_built_
         spec.mode("three")
     (tmp_path / "program").unlink()
     with pytest.raises(CollectError, match=r"found no program to run for platform one\. Build it first"):
-        campaign.time_mode(spec, spec.mode("one"), tmp_path)
+        visit(spec, tmp_path, "one")
 
 
 def test_spread_is_the_coefficient_of_variation() -> None:
@@ -227,8 +157,7 @@ def test_spread_is_the_coefficient_of_variation() -> None:
 
 def test_counts_join_the_times_of_the_platforms_that_name_them(tmp_path: Path) -> None:
     spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
-    for mode in spec.modes.values():
-        campaign.time_mode(spec, mode, tmp_path)
+    visit(spec, tmp_path)
     events = {"Ir": 500.0, "mix.int": 100.0, "mix.classified": 400.0}
     facts = {
         "counts": "here",
@@ -257,7 +186,7 @@ def test_a_platform_may_be_counted_in_several_ways(tmp_path: Path) -> None:
     more = '[counts.more]\ntool = "qemu"\nprogram = "program"\n\n[platforms.one]'
     path.write_text(SPEC.replace("[platforms.one]", more).replace('counts = "here"', 'counts = ["more", "here"]'))
     spec = campaign.read(path)
-    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    visit(spec, tmp_path, "one")
     counted_as(tmp_path, "here", {"Ir": 500.0, "Bc": 10.0, "Bcm": 1.0, "Bi": 0.0, "Bim": 0.0})
     counted_as(tmp_path, "more", {"qemu.instructions": 501.0})
     run = campaign.assemble(spec, tmp_path)[0]
@@ -272,8 +201,7 @@ def test_a_platform_may_be_counted_in_several_ways(tmp_path: Path) -> None:
 
 def test_a_recount_changes_counters_and_no_time(tmp_path: Path) -> None:
     spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
-    for mode in spec.modes.values():
-        campaign.time_mode(spec, mode, tmp_path)
+    visit(spec, tmp_path)
     counted_as(tmp_path, "here", {"Ir": 500.0})
     table = tmp_path / "table.parquet"
     from_runs(campaign.assemble(spec, tmp_path)).write(table)
@@ -291,7 +219,7 @@ def test_a_recount_changes_counters_and_no_time(tmp_path: Path) -> None:
 
 def test_events_that_were_not_counted_again_go_through_the_formulas_of_today(tmp_path: Path) -> None:
     spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
-    campaign.time_mode(spec, spec.mode("one"), tmp_path)
+    visit(spec, tmp_path, "one")
     counted_as(tmp_path, "here", {"D1mr": 3.0, "D1mw": 0.0, "Dr": 8.0, "Dw": 4.0})
     run = campaign.assemble(spec, tmp_path)[0]
     old = replace(run, counters={**run.counters, "cache_miss_ratio": 99.0})
@@ -319,20 +247,6 @@ def test_qemu_counts_the_marked_pass_alone_with_caches_as_the_one_before_left_th
     assert max(events["qemu.misses_128k"], events["qemu.ll_misses"]) < 20
     assert "qemu.d1_misses" not in events
     assert not any(name.startswith("qemu.startup") for name in events)
-
-
-def children_of(pid: int) -> list[int]:
-    """Return what all threads of a process started, and what those started."""
-    texts = [Path(task, "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    found = [int(word) for text in texts for word in text.split()]
-    return [*found, *(below for child in found for below in children_of(child))]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

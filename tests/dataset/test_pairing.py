@@ -60,11 +60,11 @@ def test_relative_time_is_time_there_over_time_here_and_nan_where_it_never_ran(t
     np.testing.assert_array_equal(tiny.complete_w, [True, False])
 
 
-def test_repeats_fall_alternately_into_two_halves_in_their_own_order(tiny: Dataset) -> None:
-    # Repeats 0 and 2 of (a, 1) on p: 1 and 2; repeats 1 and 3: 9 and 4. A single run has no second half.
-    even_wp, odd_wp = np.exp(tiny.log_time_halves_hwp)
-    np.testing.assert_allclose(even_wp, [[1.5, 6.0], [5.0, np.nan]])
-    np.testing.assert_allclose(odd_wp, [[6.5, np.nan], [np.nan, np.nan]])
+def test_repeats_fall_into_an_earlier_and_a_later_half(tiny: Dataset) -> None:
+    # Repeats 0 and 1 of (a, 1) on p: 1 and 9; repeats 2 and 3: 2 and 4. A single run has no later half.
+    earlier_wp, later_wp = np.exp(tiny.log_time_halves_hwp)
+    np.testing.assert_allclose(earlier_wp, [[5.0, 6.0], [5.0, np.nan]])
+    np.testing.assert_allclose(later_wp, [[3.0, np.nan], [np.nan, np.nan]])
 
 
 def test_failed_runs_are_counted_and_not_used(tiny: Dataset) -> None:

@@ -47,7 +47,11 @@ def test_the_scores_follow_from_the_predictions_fold_by_fold(result: Evaluation)
         rows = cells.fold_n == fold
         truth_np, predicted_np = cells.log_relative_time_np[rows], cells.predictions["ridge"].predicted_np[rows]
         scores = metrics.score(truth_np, predicted_np, cells.source_n[rows], order)
-        assert scores == replace(kept, fit_s=None, predict_s=None)
+        # How much two measurements differ is not kept with the predictions: these two follow from the dataset.
+        noisy = {"order_beyond_noise": kept.order_beyond_noise, "top1_within_noise": kept.top1_within_noise}
+        assert replace(scores, **noisy) == replace(kept, fit_s=None, predict_s=None)
+        assert scores.same_order is not None
+        assert scores.same_order <= (kept.order_beyond_noise or 0.0)
 
 
 def test_only_a_model_with_intervals_has_coverage_and_words(result: Evaluation) -> None:

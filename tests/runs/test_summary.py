@@ -24,7 +24,10 @@ def test_info_counts_what_a_person_would_count_by_hand() -> None:
     # Two repeats of 1 s and 3 s: standard deviation sqrt(2), mean 2.
     variation = pytest.approx(2**0.5 / 2)
     assert facts.pop("fingerprint")
+    between = {"noise_between_visits": None}
     assert facts == {
+        **between,
+        "visits": None,
         "path": "mine",
         "runs": 7,
         "failed": {"oom": 1, "timeout": 2},
@@ -35,8 +38,8 @@ def test_info_counts_what_a_person_would_count_by_hand() -> None:
         "repeats": {"min": 1, "median": 1.0, "max": 2},
         "noise": {"median": variation, "p90": variation},
         "platforms": [
-            {"name": "p", "class": "cpu", "runs": 3, "workloads": 2, "noise": variation},
-            {"name": "q", "class": None, "runs": 1, "workloads": 1, "noise": None},
+            {"name": "p", "class": "cpu", "runs": 3, "workloads": 2, "noise": variation, **between},
+            {"name": "q", "class": None, "runs": 1, "workloads": 1, "noise": None, **between},
         ],
         "counters": 2,
         "missing_counters": {"x": {"p": pytest.approx(1 / 3)}, "y": {"p": pytest.approx(2 / 3)}},

@@ -1,11 +1,11 @@
-"""Measures many inputs of programs that time themselves, on the platforms of a machine; can be killed and resumed.
+"""Measures many inputs on the platforms of a machine, in rounds of random order; can be killed and resumed.
 
 ```
-spec.toml --read--> Spec --timing--> DIR/times.jsonl  \
-                         --counting-> DIR/counts.jsonl  > assemble -> Run (x repeats)
+spec.toml --read--> Spec --visit--> DIR/times.jsonl  \
+                         --count--> DIR/counts.jsonl  > assemble -> Run (x visits x repeats)
 ```
-A program prints one line of JSON for each input, as the testbed's do (``testbed/main.cpp``); every line is kept as
-it comes.
+A program prints one line of JSON for each input, as the testbed's do (``testbed/main.cpp``), or is a command that is
+timed as a whole; every line is kept as it comes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,6 @@ from __future__ import annotations
 from crossperf.campaign.assembling import assemble, recount
 from crossperf.campaign.counting import count
 from crossperf.campaign.spec import CountSet, Mode, Spec, Work, read
-from crossperf.campaign.timing import time_mode
+from crossperf.campaign.timing import visit
 
-__all__ = ["CountSet", "Mode", "Spec", "Work", "assemble", "count", "read", "recount", "time_mode"]
+__all__ = ["CountSet", "Mode", "Spec", "Work", "assemble", "count", "read", "recount", "visit"]

@@ -1,9 +1,10 @@
-"""Joins times and counts into runs: one for each repeat of each input on each platform, all per pass."""
+"""Joins times and counts into runs: one for each repeat of each visit of an input on a platform, all per pass."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,24 @@ from crossperf.records import COLUMNS, OK, Run
 
 #: What the measured program counts itself goes by this name among the tools.
 _OWN = "testbed"
+#: What the operating system counts for a command, as ``crossperf profile`` has it.
+_SYSTEM = "os"
 
 
 def assemble(spec: Spec, folder: Path) -> list[Run]:
-    """Return the runs of all that was timed so far, with the counters that are there; failed inputs are failed runs."""
+    """Return the runs of all that was timed so far, with the counters that are there; failed visits are failed runs."""
     facts_of = machines(folder)
-    calmest: dict[tuple[str, Work], TimedInput] = {}
-    for attempt in timed(folder):
-        key = (attempt.platform, attempt.work)
-        if key not in calmest or attempt.spread < calmest[key].spread:
-            calmest[key] = attempt
+    visits: dict[tuple[str, Work], list[TimedInput]] = {}
+    for visit in timed(folder):
+        visits.setdefault((visit.platform, visit.work), []).append(visit)
     counts = _Counts(spec, folder)
     runs: list[Run] = []
     for mode in spec.modes.values():
+        facts = facts_of.get(mode.name, MachineFacts())
         for work in spec.works:
-            if (mode.name, work) in calmest:
-                facts = facts_of.get(mode.name, MachineFacts())
-                runs += _runs(mode, calmest[mode.name, work], counts, facts)
+            cell = _Cell(mode, work, counts, facts)
+            of_cell = (run for visit in visits.get((mode.name, work), ()) for run in cell.runs(visit))
+            runs += [replace(run, repeat=number) for number, run in enumerate(of_cell)]
     return runs
 
 
@@ -89,43 +91,58 @@ class _Counts:
         return measurements
 
 
-def _runs(mode: Mode, attempt: TimedInput, counts: _Counts, facts: MachineFacts) -> list[Run]:
-    columns = {
-        "app": attempt.workload,
-        "input": attempt.input,
-        "platform": mode.name,
-        "platform_class": mode.platform_class,
-        "threads": mode.threads,
-        "host": attempt.host,
-        "started": attempt.started,
-    }
-    if not attempt.seconds:
-        return [to_run([Measurement(_OWN)], **columns, status=attempt.error or "failed")]
-    copies = [each.program for each in counts.of(mode, attempt.work) if each.program is not None]
-    measurements = [
-        *counts.measured(mode, attempt.work),
-        _own_counters(mode, attempt, copies[0] if copies else None, facts),
-    ]
-    noise = {"passes": attempt.passes, "spread": round(attempt.spread, 6), "checksum": attempt.checksum}
-    return [
-        to_run(measurements, **columns, repeat=repeat, runtime_s=seconds, **noise)
-        for repeat, seconds in enumerate(attempt.seconds)
-    ]
+class _Cell:
+    """An input on a platform: what was counted for it once, joined to what was timed in each of its visits."""
+
+    def __init__(self, mode: Mode, work: Work, counts: _Counts, facts: MachineFacts) -> None:
+        self._mode, self._facts = mode, facts
+        self._columns: dict[str, Any] = {"app": work.workload, "input": work.input, "platform": mode.name}
+        self._columns |= {"platform_class": mode.platform_class, "threads": mode.threads}
+        self._counted = counts.measured(mode, work)
+        copies = [each.program for each in counts.of(mode, work) if each.program is not None]
+        self._copies = copies[0] if copies else None
+        self._joined: dict[tuple[tuple[str, float | None], ...], Run] = {}
+
+    def runs(self, visit: TimedInput) -> Iterator[Run]:
+        """Yield a run for each repeat of a visit; a visit that failed is one failed run."""
+        moment: dict[str, Any] = {"host": visit.host, "started": visit.started, "measured_in": visit.round}
+        if not visit.seconds:
+            tool = _SYSTEM if self._mode.command else _OWN
+            yield to_run([Measurement(tool)], **self._columns, **moment, status=visit.error or "failed")
+            return
+        more = {"passes": visit.passes, "spread": round(visit.spread, 6), "checksum": visit.checksum}
+        more = {name: value for name, value in more.items() if value is not None}
+        for seconds, measurement in zip(visit.seconds, self._of_repeats(visit), strict=True):
+            run = self._join(measurement)
+            yield replace(run, runtime_s=seconds, **moment, metadata={**run.metadata, **more})
+
+    def _of_repeats(self, visit: TimedInput) -> list[Measurement]:
+        """Return what the system counted for each repeat of a command, or the program over all of its own."""
+        if visit.system:
+            return [Measurement(_SYSTEM, events, visit.version) for events in visit.system]
+        return [_own_counters(self._mode, visit, self._copies, self._facts)] * len(visit.seconds)
+
+    def _join(self, measurement: Measurement) -> Run:
+        """Return a run of all that was counted; it is worked out once for visits that differ in their times alone."""
+        key = (*measurement.counters.items(), *measurement.events.items())
+        if key not in self._joined:
+            self._joined[key] = to_run([*self._counted, measurement], **self._columns)
+        return self._joined[key]
 
 
-def _own_counters(mode: Mode, attempt: TimedInput, copies: Copies | None, facts: MachineFacts) -> Measurement:
+def _own_counters(mode: Mode, visit: TimedInput, copies: Copies | None, facts: MachineFacts) -> Measurement:
     """Return what the program and the kernel count of a pass themselves."""
     counters: dict[str, float | None] = {
-        "page_faults": attempt.page_faults,
-        "io_bytes_read": attempt.bytes_read,
-        "io_bytes_written": attempt.bytes_written,
-        "io_files_opened": attempt.files_opened,
+        "page_faults": visit.page_faults,
+        "io_bytes_read": visit.bytes_read,
+        "io_bytes_written": visit.bytes_written,
+        "io_files_opened": visit.files_opened,
         "page_levels": facts.page_levels,
         "threads": float(mode.threads),
     }
     if mode.platform_class == "gpu":
         # The programs of a GPU use one stream.
-        counters |= {"bytes_host_to_gpu": attempt.bytes_to_device, "bytes_gpu_to_host": attempt.bytes_to_host}
+        counters |= {"bytes_host_to_gpu": visit.bytes_to_device, "bytes_gpu_to_host": visit.bytes_to_host}
         if copies is not None:
             # 0 where nothing is copied, as the formula from CUPTI's events has it.
             counters["bandwidth_host_to_gpu"] = copies.bytes_to_device / (copies.seconds_to_device or 1.0)

@@ -143,11 +143,11 @@ class _Running:
         with self._lock:
             self._processes.add(process)
             if self.stopped:
-                end_family(process.pid)
+                end_family(process.pid, kindly=False)
         try:
             output, _ = process.communicate(timeout=_LIMIT_S)
         except subprocess.TimeoutExpired:
-            end_family(process.pid)
+            end_family(process.pid, kindly=False)
             output, _ = process.communicate()
             return None, output
         finally:
@@ -160,7 +160,7 @@ class _Running:
         with self._lock:
             self.stopped = True
             for process in self._processes:
-                end_family(process.pid)
+                end_family(process.pid, kindly=False)
 
 
 def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Running) -> dict[str, Any] | None:

@@ -22,15 +22,16 @@ COUNTS = "counts.jsonl"
 
 @dataclass(frozen=True)
 class TimedInput:
-    """One attempt to time an input on a platform: the seconds of each repeat, or the error that kept it from ending.
+    """One visit of an input on a platform: the seconds of each repeat, or the error that kept it from ending.
 
-    Faults, bytes and files are those of one pass, as the program and the kernel count them.
+    Faults, bytes and files are those of one pass, as the program and the kernel count them. Of a command, `system` are
+    the kernel's counts for each repeat.
     """
 
     platform: str
     workload: str
     input: str
-    attempt: int = 1
+    round: str
     host: str | None = None
     started: str | None = None
     error: str | None = None
@@ -43,6 +44,8 @@ class TimedInput:
     files_opened: float | None = None
     bytes_to_device: float | None = None
     bytes_to_host: float | None = None
+    system: tuple[Mapping[str, float | None], ...] = ()
+    version: str | None = None
 
     @property
     def work(self) -> Work:
@@ -51,7 +54,7 @@ class TimedInput:
 
     @property
     def spread(self) -> float:
-        """The coefficient of variation of the repeats; infinite for an attempt that failed."""
+        """The coefficient of variation of the repeats; infinite for a visit that failed."""
         return spread(self.seconds) if self.seconds else float("inf")
 
 
@@ -110,10 +113,36 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
         yield from (row for _, row in jsonl.objects(path) if isinstance(row, dict))
 
 
+@dataclass(frozen=True)
+class Round:
+    """A round: each of its platforms visits each of its inputs once. Names sort in the order of their starts."""
+
+    name: str
+    platforms: tuple[str, ...]
+
+
 def timed(folder: Path) -> list[TimedInput]:
-    """Return every attempt to time an input so far."""
+    """Return every visit so far, in the order of the rounds; logs that were joined may share some."""
     path = folder / TIMES
-    return [_record(TimedInput, line, path) for line in lines(path) if "workload" in line]
+    of_inputs = (line for line in lines(path) if "workload" in line)
+    visits = [_record(TimedInput, {"round": _attempt(line), **line}, path) for line in of_inputs]
+    once = {(visit.platform, visit.round, visit.work, visit.host, visit.started): visit for visit in visits}
+    return sorted(once.values(), key=lambda visit: visit.round)
+
+
+def rounds(folder: Path) -> list[Round]:
+    """Return the rounds that were begun so far, in order."""
+    path = folder / TIMES
+    begun = [_record(Round, {**line, "name": line.get("round")}, path) for line in lines(path) if "platforms" in line]
+    first = _attempt({})
+    before = dict.fromkeys(visit.platform for visit in timed(folder) if visit.round == first)
+    begun += [Round(first, tuple(before))] if before else []
+    return sorted({known.name: known for known in begun}.values(), key=lambda known: known.name)
+
+
+def _attempt(line: Mapping[str, Any]) -> str:
+    """Return the name of the round for a line of earlier versions, which timed noisy inputs again; sorts first."""
+    return f"0-attempt-{line.get('attempt', 1)}"
 
 
 def counted(folder: Path) -> list[CountedInput]:
@@ -127,7 +156,7 @@ def _copies(line: Mapping[str, Any]) -> Any:
     return next((part for part in line.values() if isinstance(part, dict) and "bytes_to_device" in part), None)
 
 
-Record = TypeVar("Record", TimedInput, CountedInput)
+Record = TypeVar("Record", TimedInput, CountedInput, Round)
 
 
 def _record(kind: type[Record], line: Mapping[str, Any], path: Path) -> Record:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ TOOLS = ("valgrind", "qemu", "ncu")
 
 @dataclass(frozen=True)
 class Work:
-    """One workload with one input, as the program takes it."""
+    """One workload with one input, as the program takes it; its parameters fill the placeholders of a command."""
 
     workload: str
     input: str
+    parameters: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def line(self) -> str:
@@ -30,13 +32,37 @@ class Work:
 
 @dataclass(frozen=True)
 class Mode:
-    """One platform: a program with a number of threads on this machine, and the ways in which it is counted."""
+    """One platform: a program or a command with a number of threads here, and the ways in which it is counted.
+
+    A program takes its inputs from a file and times itself. A `command` is executed anew for each repeat; with `check`
+    a digest of what it prints is kept.
+    """
 
     name: str
     platform_class: str
-    program: Path
+    program: Path | None
     threads: int
     counts: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    check: bool = False
+
+    def line(self, work: Work) -> list[str]:
+        """Return the command for an input, with placeholders filled in; no shell sees it."""
+        values = {**work.parameters, "workload": work.workload, "threads": str(self.threads)}
+        return [_PLACEHOLDER.sub(lambda match: _value(match, values), word) for word in self.command]
+
+    def needs(self) -> set[str]:
+        """Return the parameters that an input must have to be executed."""
+        names = {match["name"] for word in self.command for match in _PLACEHOLDER.finditer(word)}
+        return {name for name in names if name} - {"workload", "threads"}
+
+
+#: Doubled braces stand for themselves.
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(?P<name>\w+)\}")
+
+
+def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
+    return values[match["name"]] if match["name"] else match[0][0]
 
 
 @dataclass(frozen=True)
@@ -57,14 +83,20 @@ class CountSet:
 
 @dataclass(frozen=True)
 class Spec:
-    """A campaign: every work on every mode, `repeats` times each; noisier ones than `spread` are timed again."""
+    """A campaign: each of `visits` rounds times every work on every mode once, with `repeats` in a row.
+
+    The inputs of `calibration` are timed at both ends of a round. The order of a round follows from `seed`. A program
+    that gives no answer for `limit_s` seconds has hung.
+    """
 
     works: Sequence[Work]
     modes: Mapping[str, Mode]
     counts: Mapping[str, CountSet]
     repeats: int
-    spread: float
-    calibration: Work
+    visits: int
+    calibration: tuple[Work, ...] = ()
+    seed: int = 0
+    limit_s: float = 600.0
 
     def mode(self, name: str) -> Mode:
         """Return a platform by name."""
@@ -88,19 +120,54 @@ def read(path: Path) -> Spec:
     counts = {name: _counts(name, facts, folder, problems) for name, facts in _tables(table, "counts", problems)}
     platforms = _tables(table, "platforms", problems)
     modes = {name: _mode(name, facts, folder, counts, problems) for name, facts in platforms}
-    repeats, spread = table.get("repeats", 5), table.get("spread", 0.05)
-    if not isinstance(repeats, int) or repeats < 1:
-        problems.append(f"repeats is {repeats!r}, expected a whole number of 1 or more")
-    if not isinstance(spread, int | float) or not spread > 0:
-        problems.append(f"spread is {spread!r}, expected a number above 0, such as 0.05")
-    words = str(table.get("calibration", "")).split(maxsplit=1)
-    if not words:
-        problems.append("no calibration, expected a workload with its input, such as 'triad size=100000'")
-    unknown = set(table) - {"inputs", "counts", "platforms", "repeats", "spread", "calibration"}
-    problems += [f"{name!r} is no setting of a campaign" for name in sorted(unknown)]
+    visits, repeats = (_whole(table, name, default, problems) for name, default in (("visits", 1), ("repeats", 2)))
+    seed, limit_s = _whole(table, "seed", 0, problems, least=0), table.get("limit_s", 600.0)
+    if not isinstance(limit_s, int | float) or not limit_s > 0:
+        problems.append(f"limit_s is {limit_s!r}, expected seconds above 0")
+    calibration = _calibration(table.get("calibration", []), problems)
+    problems += _unfilled(modes.values(), [*works, *calibration])
+    if "spread" in table:
+        problems.append("spread is no more a setting: take it out, and ask for several visits instead")
+    known = {"inputs", "counts", "platforms", "visits", "repeats", "seed", "limit_s", "calibration", "spread"}
+    problems += [
+        f"{name!r} is no setting of a campaign{did_you_mean(name, known)}" for name in sorted({*table} - known)
+    ]
     if problems:
         raise SettingsError(f"{path}: {'; '.join(problems)}. Correct the spec.", path=str(path), problems=problems)
-    return Spec(works, modes, counts, repeats, float(spread), Work(words[0], "".join(words[1:])))
+    return Spec(works, modes, counts, repeats, visits, calibration, seed, float(limit_s))
+
+
+def _whole(table: Mapping[str, Any], name: str, default: int, problems: list[str], least: int = 1) -> int:
+    value = table.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        problems.append(f"{name} is {value!r}, expected a whole number of {least} or more")
+        return default
+    return value
+
+
+def _calibration(value: Any, problems: list[str]) -> tuple[Work, ...]:
+    """Return the inputs that are timed at both ends of a round: one as a text, several as a list."""
+    lines = [value] if isinstance(value, str) else value
+    if not isinstance(lines, list) or not all(isinstance(line, str) and line.strip() for line in lines):
+        expected = "workloads with their inputs, such as ['triad size=100000']"
+        problems.append(f"calibration is {value!r}, expected {expected}")
+        return ()
+    return tuple(_work(*line.split(maxsplit=1)) for line in lines)
+
+
+def _work(workload: str, text: str = "") -> Work:
+    pairs = [word.partition("=") for word in text.split()]
+    return Work(workload, text, {name: value for name, _, value in pairs})
+
+
+def _unfilled(modes: Iterable[Mode], works: Sequence[Work]) -> list[str]:
+    """Return for each platform the first placeholder of its command that an input has no value for."""
+    problems = []
+    for mode in modes:
+        lacking = [(work, name) for work in works for name in sorted(mode.needs() - set(work.parameters))]
+        for work, name in lacking[:1]:
+            problems.append(f"platform {mode.name} has {{{name}}} in its command, which {work.line!r} has no value for")
+    return problems
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -136,8 +203,8 @@ def _works(path: Path, problems: list[str]) -> list[Work]:
             problems.append(f"{path.name}: {workload} is no table of lists")
             continue
         for values in itertools.product(*lists):
-            words = [f"{name}={value}" for name, value in zip(parameters, values, strict=True)]
-            works.append(Work(workload, " ".join(words)))
+            of_input = {name: str(value) for name, value in zip(parameters, values, strict=True)}
+            works.append(Work(workload, " ".join(map("=".join, of_input.items())), of_input))
     return works
 
 
@@ -153,9 +220,19 @@ def _mode(
         for unknown in counted
         if unknown not in counts
     ]
-    if "program" not in facts:
-        problems.append(f"platform {name} names no program")
-    return Mode(name, str(facts.get("class", "cpu")), folder / str(facts.get("program")), threads, counted)
+    command = facts.get("command", [])
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        problems.append(f"platform {name} has the command {command!r}, expected a list of words")
+        command = []
+    if bool(command) == ("program" in facts):
+        problems.append(f"platform {name} must name either a program or a command")
+    if (check := facts.get("check")) not in (None, "stdout"):
+        problems.append(f"platform {name} has check {check!r}, expected 'stdout'")
+    if command and "/" in command[0]:
+        command[0] = str(folder).replace("{", "{{").replace("}", "}}") + "/" + command[0]
+    program = folder / str(facts["program"]) if "program" in facts else None
+    kind = str(facts.get("class", "cpu"))
+    return Mode(name, kind, program, threads, counted, tuple(command), check is not None)
 
 
 def _counts(name: str, facts: Mapping[str, Any], folder: Path, problems: list[str]) -> CountSet:

@@ -1,151 +1,139 @@
-"""Times every input on one platform: many in one process, each line kept as it comes, noisy ones measured again."""
+"""Times inputs in rounds: each platform visits each input once in a round, in other processes and another order."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import selectors
 import socket
 import statistics
-import subprocess
-import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from crossperf import platforms
-from crossperf.campaign.log import TIMES, add, in_words, timed
+from crossperf.campaign.guard import Guard
+from crossperf.campaign.log import TIMES, add, in_words
+from crossperf.campaign.programs import answers, now, refuse_missing
+from crossperf.campaign.rounds import Rounds, Turn, batches
 from crossperf.campaign.spec import Mode, Spec, Work
-from crossperf.errors import CollectError
+from crossperf.errors import CollectError, several
 
-#: An input that is silent for longer has hung.
-_SILENCE_S = 120.0
-#: How often a noisy input is timed in all; the calmest attempt counts.
-_ATTEMPTS = 3
-#: How many inputs are timed between two calibrations.
-_CALIBRATE_EVERY = 200
-#: A calibration that differs by more than this from the one before is worth a word.
-_DRIFT = 0.1
+_ENDED = "the program ended or hung at this input"
 Say = Callable[[str], None]
 
 
-def time_mode(spec: Spec, mode: Mode, folder: Path, say: Say = lambda _: None, until: float | None = None) -> None:
-    """Time what is still to be timed on a platform, and add it to ``times.jsonl``.
+def visit(
+    spec: Spec, modes: Sequence[Mode], folder: Path, say: Say = lambda _: None, until: float | None = None
+) -> None:
+    """Visit every input on platforms of this machine in as many rounds as the spec has visits.
+
+    Rounds that were cut off are completed first. Every visit is added to ``times.jsonl`` as it ends.
 
     Parameters
     ----------
     until
-        The monotonic clock at which to stop; what is left is taken up by the next call.
+        The monotonic clock at which to stop, in the middle of a round if need be; the next call goes on there.
     """
-    if not os.access(mode.program, os.X_OK):
-        advice = "Build it first: make -C testbed cpu, or gpu."
-        raise CollectError(f"{mode.program}: found no program to run for platform {mode.name}. {advice}")
-    path = folder / TIMES
-    add(path, {"platform": mode.name, "facts": platforms.facts_of_this_machine().to_json()})
-    before_s = _calibrate(spec, mode, path, "before")
-    for attempt in range(1, _ATTEMPTS + 1):
-        left = _left(spec, mode, folder, attempt)
-        if attempt > 1 and left:
-            say(f"{mode.name}: {len(left)} inputs vary by more than {spec.spread:.0%}; timing them again")
-        _time(spec, mode, left, path, attempt, say, until)
-    drift = _calibrate(spec, mode, path, "after") / before_s - 1.0
-    if abs(drift) > _DRIFT:
-        say(f"{mode.name}: the calibration changed by {drift:+.0%} meanwhile: the machine was not the same throughout")
+    for mode in modes:
+        refuse_missing(spec, mode)
+    for mode in modes:
+        add(folder / TIMES, {"platform": mode.name, "facts": platforms.facts_of_this_machine().to_json()})
+    with Guard() as guard:
+        _Visiting(spec, Rounds(spec, modes, folder), folder / TIMES, guard, say, until).go()
 
 
-def _left(spec: Spec, mode: Mode, folder: Path, attempt: int) -> list[Work]:
-    """Return the inputs that need this attempt: none so far, or all so far too noisy."""
-    tried: Counter[Work] = Counter()
-    calmest: dict[Work, float] = {}
-    for known in timed(folder):
-        if known.platform == mode.name:
-            tried[known.work] += 1
-            # A failed input is not worth another attempt: it fails again.
-            calm = 0.0 if known.error else known.spread
-            calmest[known.work] = min(calmest.get(known.work, calm), calm)
-    return [work for work in spec.works if tried[work] < attempt and calmest.get(work, math.inf) > spec.spread]
+class _Visiting:
+    """One start of a campaign."""
 
+    def __init__(self, spec: Spec, plan: Rounds, path: Path, guard: Guard, say: Say, until: float | None) -> None:
+        self._spec, self._plan, self._path, self._guard, self._say = spec, plan, path, guard, say
+        self._until = math.inf if until is None else until
+        self._start, self._done, self._left = time.monotonic(), 0, 0
 
-def _time(
-    spec: Spec, mode: Mode, left: Sequence[Work], path: Path, attempt: int, say: Say, until: float | None
-) -> None:
-    start, done = time.monotonic(), 0
-    waiting = list(left)
-    while waiting and (until is None or time.monotonic() < until):
-        finished: list[Work] = []
-        with closing(_batch(mode, waiting, spec.repeats)) as answers:
-            for facts in answers:
-                work = Work(str(facts.get("workload")), str(facts.get("input")))
-                finished.append(work)
-                add(path, {"platform": mode.name, "attempt": attempt, **_here(), **facts})
-                done += 1
-                remaining_s = (time.monotonic() - start) / done * (len(left) - done)
-                say(f"{mode.name}: {done}/{len(left)} {work.line} ({in_words(remaining_s)} left)")
-                if done % _CALIBRATE_EVERY == 0 or (until is not None and time.monotonic() >= until):
-                    break
-        waiting = waiting[len(finished) :]
-        if finished and done % _CALIBRATE_EVERY == 0:
-            _calibrate(spec, mode, path, "between")
-        elif waiting and (until is None or time.monotonic() < until):
-            # The program ended before its batch did: the input that it was at is to blame.
-            blamed = waiting.pop(0)
-            done += 1
-            error = "the program ended or hung at this input"
-            facts = {"workload": blamed.workload, "input": blamed.input, "error": error}
-            add(path, {"platform": mode.name, "attempt": attempt, **_here(), **facts})
-            say(f"{mode.name}: {blamed.line}: {error}")
+    @property
+    def _over(self) -> bool:
+        return time.monotonic() >= self._until
 
-
-def _here() -> dict[str, Any]:
-    return {"host": socket.gethostname(), "started": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-def _calibrate(spec: Spec, mode: Mode, path: Path, when: str) -> float:
-    """Time the calibration, keep it, and return its median."""
-    with closing(_batch(mode, [spec.calibration], spec.repeats)) as answers:
-        answer = next(answers, {"error": "it printed nothing"})
-    if "seconds" not in answer:
-        problem = f"the calibration {spec.calibration.line!r} failed ({answer.get('error')})"
-        raise CollectError(f"{mode.program}: {problem}. Fix the program first.")
-    add(path, {"platform": mode.name, "calibration": when, "seconds": answer["seconds"], **_here()})
-    return float(statistics.median(answer["seconds"]))
-
-
-def _batch(mode: Mode, works: Sequence[Work], repeats: int) -> Generator[dict[str, Any], None, None]:
-    """Yield the program's answer to each work, in order; fewer where it dies or hangs."""
-    with tempfile.NamedTemporaryFile("w", suffix=".txt", prefix="crossperf-") as batch:
-        batch.write("\n".join(work.line for work in works) + "\n")
-        batch.flush()
-        command = [str(mode.program), "--batch", batch.name, "--threads", str(mode.threads), "--repeats", str(repeats)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        try:
-            for line in _lines(process):
-                try:
-                    facts = json.loads(line)
-                except ValueError:
-                    return
-                yield facts
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Yield lines as they come, until the process ends or is silent for too long."""
-    if process.stdout is None:
-        return
-    descriptor = process.stdout.fileno()
-    text = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, selectors.EVENT_READ)
-        while selector.select(_SILENCE_S):
-            data = os.read(descriptor, 65536)
-            if not data:
+    def go(self) -> None:
+        """Go through the rounds, as long as there is time."""
+        if self._over or not self._plan.n_left():
+            return
+        for name, number in self._plan.rounds():
+            self._round(name, number)
+            if self._over:
+                self._say(f"the time is over with {several(self._plan.n_left(), 'visit')} to go; go on with --resume")
                 return
-            *whole, text = (text + data).split(b"\n")
-            yield from whole
+
+    def _round(self, name: str, number: int) -> None:
+        left, self._left = self._plan.left(name), self._plan.n_left()
+        before = self._calibrate(name, left, "before")
+        for batch in batches(self._spec, number, left):
+            self._take(name, batch)
+        after = self._calibrate(name, left, "after")
+        if not self._over:
+            n_visits = several(sum(map(len, left.values())), "visit")
+            self._say(f"round {name}: {n_visits} on {several(len(left), 'platform')}{_moved(before, after)}")
+
+    def _take(self, name: str, batch: Turn) -> None:
+        """Have a batch timed; where the program ends too early, its input is to blame, and another takes the rest."""
+        waiting = list(batch.works)
+        while waiting and not self._over:
+            with closing(answers(self._spec, batch.mode, tuple(waiting), self._guard, self._until)) as facts_of_each:
+                for facts in facts_of_each:
+                    work = waiting[0]
+                    answered = f"{facts.get('workload')} {facts.get('input')}".strip()
+                    if answered != work.line:
+                        break
+                    self._keep(name, batch.mode, waiting.pop(0), facts)
+                    if not waiting or self._over:
+                        return
+            if not self._over:
+                self._keep(name, batch.mode, waiting.pop(0), {"error": _ENDED, "started": now()})
+
+    def _keep(self, name: str, mode: Mode, work: Work, facts: dict[str, Any]) -> None:
+        about = {"workload": work.workload, "input": work.input, "round": name, "host": socket.gethostname()}
+        add(self._path, {"platform": mode.name, **facts, **about})
+        error = facts.get("error")
+        self._plan.add(mode, name, work, error)
+        self._done, self._left = self._done + 1, self._left - 1
+        left_s = (time.monotonic() - self._start) / self._done * self._left
+        failed = f": {error}" + (f" ({facts['command']})" if "command" in facts else "") if error else ""
+        count = f"{self._done}/{self._done + self._left}"
+        self._say(f"{mode.name}: {count} {work.line}{failed} ({in_words(left_s)} left)")
+
+    def _calibrate(self, name: str, left: dict[Mode, list[Work]], when: str) -> dict[str, float]:
+        """Time the calibrations on the platforms of a round, keep them, and return their medians."""
+        medians: dict[str, float] = {}
+        works = self._spec.calibration
+        for mode in left if works and not self._over else ():
+            with closing(answers(self._spec, mode, works, self._guard, self._until)) as facts_of_each:
+                answered = list(facts_of_each)
+            if self._over:
+                break
+            for work, facts in zip(works, answered + [{}] * len(works), strict=False):
+                if not facts.get("seconds"):
+                    problem = f"the calibration {work.line!r} failed ({facts.get('error', _ENDED)})"
+                    raise CollectError(f"platform {mode.name}: {problem}. Fix the program first.")
+                about = {"platform": mode.name, "round": name, "calibration": work.line, "when": when}
+                add(self._path, about | {"host": socket.gethostname(), **_times(facts)})
+                medians[f"{work.line} on {mode.name}"] = statistics.median(facts["seconds"])
+        return medians
+
+
+def _times(facts: dict[str, Any]) -> dict[str, Any]:
+    return {"started": facts.get("started"), "seconds": facts["seconds"]}
+
+
+def _moved(before: dict[str, float], after: dict[str, float]) -> str:
+    """Return in words how far the calibrations moved over a round.
+
+    >>> _moved({"triad on a": 1.0, "triad on b": 2.0}, {"triad on a": 1.25, "triad on b": 1.0})
+    '; calibrations took 0.50 to 1.25 times as long at its end, triad on b changed most'
+    """
+    factors = {name: after[name] / before[name] for name in before if name in after}
+    if not factors:
+        return ""
+    most = max(factors, key=lambda name: abs(math.log(factors[name])))
+    low, high = min(factors.values()), max(factors.values())
+    return f"; calibrations took {low:.2f} to {high:.2f} times as long at its end, {most} changed most"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -23,20 +24,31 @@ Names = tuple[str, ...]
 @click.option("--platform", "names", multiple=True, help="Platforms of SPEC to time here; may be repeated.")
 @click.option("--counts", "count_names", multiple=True, help="Counts of SPEC to take here; may be repeated.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign that OUTPUT holds.")
+@click.option("--visits", type=click.IntRange(1), help="Visits of each input, in place of what SPEC has.")
 @click.option("--jobs", default=1, type=click.IntRange(1), help="Countings under valgrind at a time.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this time; go on with --resume.")
 def campaign(
-    spec_file: Path, output: Path, names: Names, count_names: Names, resume: bool, jobs: int, minutes: float | None
+    spec_file: Path,
+    output: Path,
+    names: Names,
+    count_names: Names,
+    resume: bool,
+    visits: int | None,
+    jobs: int,
+    minutes: float | None,
 ) -> int:
     """Time and count a list of inputs on this machine, as SPEC tells, and write OUTPUT/runs.jsonl.
 
-    Without --platform and --counts, all platforms of SPEC and their counts. Every result is kept as it comes: a
-    campaign that was killed goes on with --resume.
+    Without --platform and --counts, all platforms of SPEC and their counts. Inputs are visited in rounds of random
+    order, on all platforms in turn and in other processes each time. Every result is kept as it comes: a campaign
+    that was killed goes on with --resume, which completes the rounds that were cut off and adds new ones up to the
+    number of visits.
     """
     from crossperf import campaign as campaigns
     from crossperf.runs.jsonl import line
 
     spec = campaigns.read(spec_file)
+    spec = replace(spec, visits=visits or spec.visits)
     modes = [spec.mode(name) for name in names or ([] if count_names else spec.modes)]
     if unknown := [name for name in count_names if name not in spec.counts]:
         raise SettingsError(f"--counts: found {unknown[0]!r}, expected one of {', '.join(spec.counts)}.")
@@ -48,8 +60,8 @@ def campaign(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = 0
     try:
-        for mode in modes:
-            campaigns.time_mode(spec, mode, output, say, until)
+        if modes:
+            campaigns.visit(spec, modes, output, say, until)
         for counts in sets:
             campaigns.count(spec, counts, output, jobs, say, until)
     except KeyboardInterrupt:

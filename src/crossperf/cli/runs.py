@@ -13,7 +13,7 @@ from crossperf.errors import SettingsError, several
 
 @click.group()
 def runs() -> None:
-    """Check a runs table, describe what it holds, or rename what it holds."""
+    """Check a runs table, describe or rename what it holds, or compare two."""
 
 
 @runs.command("check")
@@ -31,6 +31,30 @@ def runs_check(table: Path, json_file: Path | None) -> int:
     click.echo(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
     write_facts(json_file, lambda: {"problems": [problem.to_json() for problem in problems]})
     return 1 if errors else 0
+
+
+@runs.command("compare")
+@click.argument("first", type=PATH)
+@click.argument("second", type=PATH)
+@click.option("--platform", "platforms", multiple=True, help="Platforms to compare; may be repeated.")
+@click.option("--figure", type=PATH, help="Draw it too: .svg, .png or .pdf")
+@JSON
+def runs_compare(
+    first: Path, second: Path, platforms: tuple[str, ...], figure: Path | None, json_file: Path | None
+) -> None:
+    """Tell how the times of SECOND differ from those of FIRST, for the cells that both have."""
+    from crossperf.evaluation.compare import compare
+    from crossperf.plain import to_json
+    from crossperf.report import terminal as show
+
+    result = compare(first, second, platforms=platforms or None)
+    show.comparison(result)
+    if figure is not None:
+        from crossperf.report.figures.changes import changes
+
+        changes(result).save(figure)
+        wrote(figure)
+    write_facts(json_file, lambda: to_json(result))
 
 
 @runs.command("info")

@@ -135,7 +135,7 @@ class Runner:
     `stdout` is the descriptor that takes what the command prints there; by default it is the caller's. `on_look` is
     called now and then while a quiet execution runs, with the seconds since its start. `whole` passes over regions that
     the command marks; otherwise `region` is what it marks, for the tools that can count there alone. `env` holds
-    variables for every execution.
+    variables for every execution. `quiet_stdout` takes what a quiet execution prints; by default nobody does.
     """
 
     time_limit_s: float | None = None
@@ -147,6 +147,7 @@ class Runner:
     whole: bool = False
     region: Region | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    quiet_stdout: int = subprocess.DEVNULL
 
     @property
     def interrupted(self) -> bool:
@@ -169,7 +170,7 @@ class Runner:
         env
             Variables to add to the caller's.
         quiet
-            Send what the command prints nowhere; otherwise it goes where the caller's output goes.
+            Send what the command prints to `quiet_stdout`; otherwise it goes where the caller's output goes.
         last_words
             Keep the end of what a quiet execution writes to stderr.
         on_start
@@ -185,7 +186,7 @@ class Runner:
             _Tail(quiet and last_words) as tail,
         ):
             unheard = tail.writer if last_words else subprocess.DEVNULL
-            streams = (subprocess.DEVNULL, unheard) if quiet else (self.stdout, None)
+            streams = (self.quiet_stdout, unheard) if quiet else (self.stdout, None)
             begun = _tasks_begun()
             started, start = time.time(), time.monotonic()
             try:
@@ -511,8 +512,11 @@ def _descendants(pid: int) -> list[int]:
     return below
 
 
-def end_family(pid: int | None) -> None:
-    """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind."""
+def end_family(pid: int | None, *, kindly: bool = True) -> None:
+    """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind.
+
+    Asked kindly, a process may start another before it ends, which nobody can find any more; by force none can.
+    """
     mine = os.getpid()
     known: set[int] = set()
 
@@ -525,8 +529,11 @@ def end_family(pid: int | None) -> None:
     while new := set(family()) - held:
         for other in new:
             _send(other, signal.SIGSTOP)
+        until = time.monotonic() + _HURRY_S
+        while any(_state(other) not in "TtZX" for other in new) and time.monotonic() < until:
+            time.sleep(0.001)
         held |= new
-    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
+    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S))[not kindly :]:
         for other in family():
             _send(other, number)
             _send(other, signal.SIGCONT)
@@ -539,7 +546,12 @@ def end_family(pid: int | None) -> None:
 
 
 def _ended(pid: int) -> bool:
+    return _state(pid) in "ZX"
+
+
+def _state(pid: int) -> str:
+    """Return the letter that the kernel has for what a process does; one that is gone is dead."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return True
+        return "X"

@@ -1,9 +1,10 @@
-"""What was measured: the medians over the repeats of each workload on each platform, not paired yet."""
+"""What was measured: one time of each workload on each platform, not paired yet."""
 
-# N cells, C counters, H halves of the repeats
+# N cells, C counters, H halves of the visits
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -17,6 +18,7 @@ from crossperf.dataset.features import RUNTIME, Columns, Features
 from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.records import OK, Run
 from crossperf.runs.rules import COUNTER_PREFIX
+from crossperf.runs.visits import CELL, with_visits
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """N workloads on a platform each: counters and runtime as medians over their successful runs.
+    """N workloads on a platform each: counters as medians over their successful runs, and the runtime.
 
-    ``runtime_s_halves_hn`` holds the medians of the even and of the odd repeats: how well the data predicts itself.
+    Repeats in a row are one measurement, so the runtime is the median over visits of the median of each visit. Where
+    the table does not tell visits apart, every repeat counts as one. ``runtime_s_halves_hn`` holds the same of the
+    earlier and of the later half of the visits: how well the data predicts itself.
     """
 
     where: str
@@ -92,30 +96,27 @@ class Measured:
 def measured_table(table: RunsTable, platforms: Sequence[str] | None = None) -> Measured:
     """Return the cells of a table's successful runs, on some platforms or on all.
 
-    The repeats of a cell, in their order, also fall alternately into two halves.
+    The visits of a cell also fall into an earlier and a later half; the one in the middle of an odd number is earlier.
     """
     import polars as pl
 
     frame = table.succeeded.lazy()
     if platforms is not None:
         frame = frame.filter(pl.col("platform").is_in(list(platforms)))
-    cell = ["app", "input", "platform"]
-    order = [*cell, "repeat"] if "repeat" in table.frame.columns else cell
-    odd = (pl.int_range(pl.len()) % 2).over(cell).cast(pl.Boolean).alias("odd")
     columns = table.counters
-    cells = (
-        frame.select(*order, RUNTIME, *columns)
-        .sort(order, maintain_order=True)
-        .with_columns(odd)
-        .group_by(cell, maintain_order=True)
+    visits = with_visits(frame).group_by(*CELL, "visit").agg(pl.col(RUNTIME).median())
+    later = (2 * pl.col("visit").rank("dense") > pl.len() + 1).over(CELL).alias("later")
+    times = (
+        visits.with_columns(later)
+        .group_by(CELL)
         .agg(
             pl.col(RUNTIME).median(),
-            pl.col(RUNTIME).filter(~pl.col("odd")).median().alias("even_s"),
-            pl.col(RUNTIME).filter("odd").median().alias("odd_s"),
-            *(pl.col(name).median() for name in columns),
+            pl.col(RUNTIME).filter(~pl.col("later")).median().alias("earlier_s"),
+            pl.col(RUNTIME).filter("later").median().alias("later_s"),
         )
-        .collect()
     )
+    counters = frame.group_by(CELL).agg(pl.col(name).median() for name in columns)
+    cells = times.join(counters, on=CELL).sort(CELL).collect()
     kept = [name for name in columns if cells[name].null_count() < cells.height]
     return Measured(
         where=table.path,
@@ -126,7 +127,7 @@ def measured_table(table: RunsTable, platforms: Sequence[str] | None = None) -> 
         # A frame without columns has no rows either, so a table without counters needs its own.
         counters_nc=_floats(cells.select(kept)) if kept else np.empty((cells.height, 0)),
         runtime_s_n=_floats(cells.select(RUNTIME))[:, 0],
-        runtime_s_halves_hn=_floats(cells.select("even_s", "odd_s")).T,
+        runtime_s_halves_hn=_floats(cells.select("earlier_s", "later_s")).T,
         failed_runs=table.n_failed,
     )
 
@@ -144,7 +145,7 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
     cells = sorted(by_cell)
     succeeded = (run for cell in cells for run in by_cell[cell])
     names = sorted({name for run in succeeded for name, value in run.counters.items() if value is not None})
-    runtime_s_n = np.array([_median(run.runtime_s for run in by_cell[cell]) for cell in cells])
+    runtime_s_n = np.array([_median_of_visits(by_cell[cell]) for cell in cells])
     return Measured(
         where=where,
         counters=tuple(names),
@@ -158,6 +159,13 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
         runtime_s_halves_hn=np.full((2, len(cells)), np.nan),
         failed_runs=sum(run.status != OK for run in runs),
     )
+
+
+def _median_of_visits(runs: Sequence[Run]) -> float:
+    visits: dict[object, list[float | None]] = {}
+    for number, run in enumerate(runs):
+        visits.setdefault(number if run.measured_in is None else run.measured_in, []).append(run.runtime_s)
+    return _median(value for times in visits.values() if not math.isnan(value := _median(times)))
 
 
 def _median(values: Iterable[float | None]) -> float:

@@ -1,28 +1,31 @@
 """Pairs the runs of a table across platforms into features and relative times, and divides them into folds.
 
-One row is one *cell*: one workload seen from one source platform, its repeats combined by the median. Nothing here
+One row is one *cell*: one workload seen from one source platform, its visits combined by the median. Nothing here
 is fitted: scaling belongs to the estimators, which see training rows alone.
 """
 
-# N cells, F features, W workloads, P platforms, H halves of the repeats
+# N cells, F features, W workloads, P platforms, H halves of the visits
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from typing import Self
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.cells import Cells, Split, TableFacts
+from crossperf.dataset.cells import Cells, Split, TableFacts, Workload
 from crossperf.dataset.features import Columns, Features
-from crossperf.dataset.measured import measured_table
+from crossperf.dataset.measured import Measured, measured_table
 from crossperf.errors import DatasetError, did_you_mean, some_of
 from crossperf.runs.summary import info
 from crossperf.runs.table import RunsTable, Source, read_runs
 
+#: The share of workloads whose halves differ by no more than the noise.
+NOISE_SHARE = 0.9
 _UNITS: dict[Split, str] = {"row": "cells", "workload": "workloads", "app": "applications"}
 
 
@@ -31,7 +34,7 @@ class Dataset(Cells):
     """What models learn from and are scored on: cells with their features and the facts of their table.
 
     ``X`` and ``y`` are scikit-learn's: ``y`` is the log relative time on each platform, NaN where a workload never
-    ran. ``log_time_halves_hwp`` holds the log times of the even and of the odd repeats.
+    ran. ``log_time_halves_hwp`` holds the log times of the earlier and of the later half of the visits.
 
     >>> from crossperf.datasets import toy
     >>> data = build(toy.make_table(apps=3, inputs=2, seed=1))
@@ -71,6 +74,11 @@ class Dataset(Cells):
         """The counters, by name."""
         return self.features.columns.counters
 
+    @cached_property
+    def noise_pp(self) -> Floats:
+        """What may lie between two measurements of log(time on p / time on q); see `noise_of`."""
+        return noise_of(self.log_time_halves_hwp)
+
     def take(self, rows_n: Integers) -> Self:
         """Return these cells alone; the measured times of all workloads stay."""
         return replace(super().take(rows_n), features=self.features[rows_n])
@@ -97,6 +105,22 @@ class Dataset(Cells):
             log_time_halves_hwp=np.delete(self.log_time_halves_hwp, number, axis=2),
             table=replace(self.table, platforms=names),
         )
+
+
+def noise_of(log_time_halves_hwp: Floats) -> Floats:
+    """Return how far two halves of the visits differ in log(time on p / time on q), for 90 % of the workloads.
+
+    A difference below that may be the other way round in the next measurement; 0 where nothing was repeated.
+
+    >>> noise_of(np.log([[[1.0, 2.0]], [[1.0, 4.0]]])).round(3).tolist()
+    [[0.0, 0.693], [0.693, 0.0]]
+    """
+    log_ratio_hwpp = log_time_halves_hwp[..., :, None] - log_time_halves_hwp[..., None, :]
+    apart_wpp = np.abs(log_ratio_hwpp[0] - log_ratio_hwpp[1])
+    noise_pp = np.zeros(apart_wpp.shape[1:])
+    known_pp = ~np.isnan(apart_wpp).all(axis=0)
+    noise_pp[known_pp] = np.nanquantile(apart_wpp[:, known_pp], NOISE_SHARE, axis=0)
+    return noise_pp
 
 
 def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
@@ -127,14 +151,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
     workloads = measured.workloads
     number = {workload: i for i, workload in enumerate(workloads)}
     workload_n = np.array([number[workload] for workload in measured.workload_of_n], dtype=np.int64)
-    source_n = measured.numbers_of(names)
-
-    def paired(runtime_s_n: Floats) -> Floats:
-        log_time_wp = np.full((len(workloads), len(names)), np.nan)
-        log_time_wp[workload_n, source_n] = np.log(runtime_s_n)
-        return log_time_wp
-
-    log_time_wp = paired(measured.runtime_s_n)
+    log_time_wp, *halves_wp = paired(measured, workloads, names)
     if np.isnan(log_time_wp).any(axis=1).all():
         raise DatasetError(
             f"{table.path}: none of {len(workloads):,} workloads ran on all {len(names)} platforms, expected at "
@@ -159,11 +176,26 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
         workloads=workloads,
         log_time_wp=log_time_wp,
         workload_n=workload_n,
-        source_n=source_n,
+        source_n=measured.numbers_of(names),
         features=measured.features(Columns.of(measured.counters, names)),
-        log_time_halves_hwp=np.stack([paired(half_n) for half_n in measured.runtime_s_halves_hn]),
+        log_time_halves_hwp=np.stack(halves_wp),
         table=facts,
     )
+
+
+def paired(measured: Measured, workloads: Sequence[Workload], platforms: Sequence[str]) -> list[Floats]:
+    """Return log times by workload and platform, NaN where there is none: of all visits, then of each half."""
+    number = {workload: i for i, workload in enumerate(workloads)}
+    cells = [(number.get(workload), i) for i, workload in enumerate(measured.workload_of_n)]
+    workload_n = np.array([w for w, _ in cells if w is not None], dtype=np.int64)
+    known_n = np.array([i for w, i in cells if w is not None], dtype=np.int64)
+    platform_n = measured.numbers_of(platforms)[known_n]
+    tables = []
+    for runtime_s_n in (measured.runtime_s_n, *measured.runtime_s_halves_hn):
+        log_time_wp = np.full((len(workloads), len(platforms)), np.nan)
+        log_time_wp[workload_n, platform_n] = np.log(runtime_s_n[known_n])
+        tables.append(log_time_wp)
+    return tables
 
 
 def _chosen_platforms(table: RunsTable, platforms: Sequence[str] | None) -> tuple[str, ...]:

@@ -26,7 +26,11 @@ Order = tuple[int, ...]
 
 
 def score(
-    log_truth_np: Floats, log_predicted_np: Floats, source_n: Integers, common_order: Order | None = None
+    log_truth_np: Floats,
+    log_predicted_np: Floats,
+    source_n: Integers,
+    common_order: Order | None = None,
+    noise_pp: Floats | None = None,
 ) -> Scores:
     """Return every metric of a prediction; one that the data leaves undefined is ``None``.
 
@@ -38,8 +42,11 @@ def score(
         The platform that each cell was profiled on.
     common_order
         The order whose presence `order_auc` looks for: the most common one of the whole table.
+    noise_pp
+        What may lie between two measurements of log(time on p / time on q); ``None``: nothing.
     """
     truth_np, predicted_np = to_fastest(log_truth_np, log_predicted_np)
+    noise_pp = np.zeros([truth_np.shape[1]] * 2) if noise_pp is None else noise_pp
     slowdown_n = picked_slowdown(truth_np, predicted_np)
     return Scores(
         r2=r2(np.exp(truth_np), np.exp(predicted_np)),
@@ -47,8 +54,10 @@ def score(
         mae=_mean(without_source(np.abs(np.exp(truth_np) - np.exp(predicted_np)), source_n)),
         typical_factor=typical_factor(*to_source(log_truth_np, log_predicted_np, source_n)),
         same_order=float(same_order(truth_np, predicted_np).mean()),
+        order_beyond_noise=float(order_beyond_noise(truth_np, predicted_np, noise_pp).mean()),
         kendall_tau=_mean(kendall_tau(truth_np, predicted_np)),
         top1=float((slowdown_n == 1.0).mean()),
+        top1_within_noise=float(top1_within_noise(truth_np, predicted_np, noise_pp).mean()),
         slowdown=float(slowdown_n.mean()),
         order_auc=order_auc(truth_np, predicted_np, common_order),
     )
@@ -120,6 +129,29 @@ def same_order(log_truth_np: Floats, log_predicted_np: Floats) -> Mask:
     # A pair that was not measured is 0 in the truth; `to_fastest` made it 0 in the prediction as well.
     truth_nq, predicted_nq = map(_pair_signs, to_fastest(log_truth_np, log_predicted_np))
     return np.asarray((truth_nq == predicted_nq).all(axis=1))
+
+
+def order_beyond_noise(log_truth_np: Floats, log_predicted_np: Floats, noise_pp: Floats) -> Mask:
+    """Return for each cell whether every pair of platforms that differs by more than the noise is ranked right.
+
+    >>> noise_pp = np.full((2, 2), np.log(1.1))
+    >>> order_beyond_noise(np.log([[1.0, 1.05], [1.0, 2.0]]), np.log([[2.0, 1.0], [2.0, 1.0]]), noise_pp).tolist()
+    [True, False]
+    """
+    first_q, second_q = np.triu_indices(log_truth_np.shape[1], k=1)
+    truth_nq = log_truth_np[:, first_q] - log_truth_np[:, second_q]
+    predicted_nq = log_predicted_np[:, first_q] - log_predicted_np[:, second_q]
+    clear_nq = np.abs(truth_nq) > noise_pp[first_q, second_q]  # NaN, which was not measured, is never clear
+    return np.asarray((~clear_nq | (np.sign(truth_nq) == np.sign(predicted_nq))).all(axis=1))
+
+
+def top1_within_noise(log_truth_np: Floats, log_predicted_np: Floats, noise_pp: Floats) -> Mask:
+    """Return for each cell whether the platform picked is the fastest, or within the noise of it."""
+    picked_n = np.where(np.isnan(log_truth_np), np.inf, log_predicted_np).argmin(axis=1)
+    fastest_n = np.nanargmin(log_truth_np, axis=1)
+    rows = np.arange(len(picked_n))
+    behind_n = log_truth_np[rows, picked_n] - log_truth_np[rows, fastest_n]
+    return np.asarray(behind_n <= noise_pp[picked_n, fastest_n])
 
 
 def kendall_tau(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
@@ -201,10 +233,11 @@ class ConstantAnswer:
 
 
 def noise_ceiling(data: Dataset, order: Order | None = None) -> Scores:
-    """Return what one half of the repeats scores in predicting the other half, from every measured source.
+    """Return what one half of the visits scores in predicting the other half, from every measured source.
 
     No model can be expected to do better: beyond this the truth itself is not known. Each half holds half the
-    repeats, so the ceiling is a little lower than that of the medians which the models are scored on.
+    visits, so the ceiling is a little lower than that of the medians which the models are scored on. Where a table
+    has repeats in a row alone, they stand in for visits, and the ceiling flatters.
     All are ``None`` where no workload has repeats on two platforms.
     """
     truth_wp, other_wp = data.log_time_halves_hwp
@@ -213,4 +246,4 @@ def noise_ceiling(data: Dataset, order: Order | None = None) -> Scores:
     if not len(workload_n):
         return Scores()
     truth_wp = np.where(both_wp, truth_wp, np.nan)
-    return score(truth_wp[workload_n], other_wp[workload_n], source_n, order)
+    return score(truth_wp[workload_n], other_wp[workload_n], source_n, order, data.noise_pp)

@@ -169,7 +169,7 @@ def score_cells(own: HeldOutPredictions, data: Dataset, order: metrics.Order | N
         The order that `order_auc` looks for.
     """
     truth_np = data.log_relative_time_np
-    scores = metrics.score(truth_np, own.predicted_np, data.source_n, order)
+    scores = metrics.score(truth_np, own.predicted_np, data.source_n, order, data.noise_pp)
     if own.low_np is None or own.high_np is None:
         return scores
     known_np = ~np.isnan(metrics.without_source(truth_np, data.source_n))

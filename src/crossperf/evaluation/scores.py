@@ -18,8 +18,10 @@ METRICS: dict[str, str] = {
     "r2": "variance of the relative times explained, mean over platforms; 1 is perfect",
     "r2_log": "the same on logarithms, where 2x too slow and 2x too fast weigh the same",
     "same_order": "share of cells whose whole order of platforms is right",
+    "order_beyond_noise": "the same, counting only pairs of platforms that differ by more than the noise",
     "kendall_tau": "agreement of the order, pair by pair; 1 is the same, -1 reversed",
     "top1": "share of cells whose fastest platform is predicted",
+    "top1_within_noise": "share of cells whose pick is the fastest platform, or within the noise of it",
     "slowdown": "time on the platform picked over time on the best",
     "order_auc": "area under the ROC curve of the most common order; 0.5 is chance",
     "mae": "mean absolute error of the times relative to the fastest platform",
@@ -43,8 +45,10 @@ class Scores:
     mae: float | None = None
     typical_factor: float | None = None
     same_order: float | None = None
+    order_beyond_noise: float | None = None
     kendall_tau: float | None = None
     top1: float | None = None
+    top1_within_noise: float | None = None
     slowdown: float | None = None
     order_auc: float | None = None
     fit_s: float | None = None
@@ -101,7 +105,7 @@ class Scoreboard:
     """
 
     models: Mapping[str, ModelScores] = field(default_factory=dict)
-    #: What one half of the repeats scores in predicting the other half.
+    #: What one half of the visits scores in predicting the other half.
     noise_ceiling: Scores = Scores()
 
     def __getitem__(self, model: str) -> Scores:

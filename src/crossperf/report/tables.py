@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossperf.display import ColumnView, RowView, TableView, number, numbers, share, words
+from crossperf.display import CellView, ColumnView, RowView, TableView, number, numbers, share, words
 
 if TYPE_CHECKING:
+    from crossperf.evaluation.compare import TableComparison
     from crossperf.evaluation.heldout import HeldOut
     from crossperf.evaluation.result import Evaluation
     from crossperf.runs.summary import TableInfo
@@ -76,8 +77,15 @@ def platforms(info: TableInfo) -> TableView:
     rows: list[RowView] = []
     for own in info.platforms:
         counts = number(own.runs, 0), number(own.workloads, 0)
-        shares = share(own.workloads / max(info.workloads, 1)), share(own.noise, digits=1)
-        rows.append((own.name, own.platform_class or "–", *counts, *shares))
+        shares = [
+            own.workloads / max(info.workloads, 1),
+            own.noise,
+            *([own.noise_between_visits] if info.visits else []),
+        ]
+        digits = (0, 1, 1)
+        cells = [share(value, digits=digit) for value, digit in zip(shares, digits, strict=False)]
+        rows.append((own.name, own.platform_class or "–", *counts, *cells))
+    between = [ColumnView("between visits", "variation of the visits of a cell, in the median")] if info.visits else []
     return TableView(
         "What was measured on each platform",
         (
@@ -85,6 +93,7 @@ def platforms(info: TableInfo) -> TableView:
             ColumnView("runs", "that succeeded"),
             *numbers("workloads", "of all workloads"),
             ColumnView("variation", "of the repeats of a cell: standard deviation over mean, in the median"),
+            *between,
         ),
         tuple(rows),
     )
@@ -101,3 +110,32 @@ def missing(info: TableInfo, most: int = MOST_COUNTERS) -> TableView:
     platforms = ColumnView("platforms", "that lack it in some runs or all")
     columns = (*words("counter"), platforms, *words("share of runs without it"))
     return TableView(f"Counters with gaps, {len(gaps):,} of {info.counters:,}{shown}", columns, tuple(rows))
+
+
+def changes(result: TableComparison) -> TableView:
+    """Return how the times of each platform differ between two tables."""
+    rows: list[RowView] = []
+    for own in result.platforms:
+        factors = (own.bias, own.typical_factor, own.unbiased_factor)
+        rows.append((own.name, number(own.workloads, 0), *(number(factor, 3) for factor in factors)))
+    return TableView(
+        f"Times of {result.second} over those of {result.first}",
+        (
+            *words("platform"),
+            ColumnView("workloads", "that both tables have"),
+            ColumnView("bias", "geometric mean of second over first"),
+            ColumnView("typical factor", "between the two times of a workload; 1 is no change"),
+            ColumnView("without bias", "the same after the median change is taken out"),
+        ),
+        tuple(rows),
+    )
+
+
+def most_changed(result: TableComparison) -> TableView:
+    """Return the cells whose time changed most."""
+    columns = (*words("application", "input", "platform"), *numbers("first, s", "second, s", "ratio"))
+    rows: list[RowView] = []
+    for own in result.most_changed:
+        seconds = (CellView(f"{value:.3g}", value) for value in (own.first_s, own.second_s))
+        rows.append((own.app, own.input, own.platform, *seconds, number(own.ratio, 2)))
+    return TableView("What changed most", columns, tuple(rows))

@@ -17,13 +17,14 @@ from crossperf.report import tables
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Adaptation, Suggestion
     from crossperf.adaptation.result import Transfer
+    from crossperf.evaluation.compare import TableComparison
     from crossperf.evaluation.result import Evaluation
     from crossperf.model.trained import TrainedModel
     from crossperf.prediction.answer import Answer
     from crossperf.prediction.explain import Explanation
     from crossperf.prediction.shapley import Attribution
     from crossperf.records import Prediction
-    from crossperf.runs.summary import TableInfo
+    from crossperf.runs.summary import Noise, TableInfo
 
 _IN_FULL = 5  # up to this many predictions with intervals are shown in full
 _SHOWN = 20  # a prediction of many runs shows these first ones; all are in the JSON file
@@ -215,6 +216,29 @@ def suggestions(chosen: list[Suggestion]) -> None:
     )
 
 
+def comparison(result: TableComparison) -> None:
+    """Print how the times of two tables differ, and how well they agree."""
+    _show(
+        f"{result.cells:,} cells are in both tables; {result.only_in_first:,} in {result.first} alone, "
+        f"{result.only_in_second:,} in {result.second} alone"
+    )
+    _show(tables.changes(result), tables.most_changed(result))
+    own = result.agreement
+    if own.typical_factor is not None:
+        _show(
+            f"times relative to another platform differ by a factor of {own.typical_factor:.3f} (typical); "
+            f"the fastest platform is the same for {own.top1 or 0:.0%} of the cells "
+            f"({own.top1_within_noise or 0:.0%} within noise), "
+            f"and the whole order for {own.same_order or 0:.0%} ({own.order_beyond_noise or 0:.0%} beyond noise)"
+        )
+
+
+def _variation(noise: Noise) -> str:
+    if noise.median is None or noise.p90 is None:
+        return ""
+    return f"variation {noise.median:.1%} in the median, {noise.p90:.1%} at the 90th percentile"
+
+
 def info(facts: TableInfo) -> None:
     """Print what a runs table holds."""
     _show(
@@ -223,13 +247,14 @@ def info(facts: TableInfo) -> None:
         f"platforms, {facts.counters} counters; fingerprint {facts.fingerprint}"
     )
     repeats, noise = facts.repeats, facts.noise
-    spread = (
-        "no repeats, so the noise is not known"
-        if noise.median is None
-        else f"variation of repeats {noise.median:.1%} in the median, {noise.p90:.1%} at the 90th percentile"
-    )
     if facts.cells:
+        spread = _variation(noise) or "no repeats, so the noise is not known"
         _show(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
+    if facts.visits and facts.noise_between_visits:
+        visits, spread = facts.visits, _variation(facts.noise_between_visits) or "one each"
+        _show(f"visits of a cell: {visits.min} to {visits.max}, median {visits.median:g}; {spread}")
+    elif noise.median is not None:
+        _show("The table does not tell visits apart (measured_in): repeats in a row flatter, the noise is larger.")
     _show(*(f"failed with status {status!r}: {count:,} runs" for status, count in facts.failed.items()))
     _show(tables.platforms(facts))
     if facts.missing_counters:

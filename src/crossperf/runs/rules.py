@@ -154,9 +154,14 @@ def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, S
     return None
 
 
+#: What crossperf itself writes beside the columns.
+_PROVENANCE = ("measured_by", "missing", "tools", "events")
+
+
 def check_columns(columns: Sequence[str]) -> list[Problem]:
     """Return what is wrong with the names of a table's columns."""
-    strangers = [name for name in columns if name not in COLUMNS and not is_counter(name)]
+    known = {*COLUMNS, *_PROVENANCE}
+    strangers = [name for name in columns if name not in known and not is_counter(name)]
     missing = [name for name in REQUIRED if name not in columns]
     problems = []
     for name in missing:
@@ -164,7 +169,7 @@ def check_columns(columns: Sequence[str]) -> list[Problem]:
         problems.append(Problem(f"no column {name!r}", f"the columns {', '.join(REQUIRED)}", advice, column=name))
     for name in strangers:
         hint = _nearest_known(name)
-        if hint and not any(f"'{known}'" in hint for known in missing):
+        if hint and not any(f"'{required}'" in hint for required in missing):
             expected = "a known column or one that starts with 'counter.'"
             advice = "Rename it, or leave it: it is kept and not used."
             unknown = f"the unknown name {name!r}{hint}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crossperf.records import OK
 from crossperf.runs.rules import COUNTER_PREFIX
+from crossperf.runs.visits import CELL, with_visits
 
 if TYPE_CHECKING:  # a saved model remembers its `TableInfo`, and answers without polars
     import polars as pl
@@ -26,7 +27,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Noise:
-    """The coefficient of variation of the repeats of a cell: its median and 90th percentile over the cells.
+    """A coefficient of variation within cells, of repeats or of visits: its median and 90th percentile over cells.
 
     Only cells with repeats count; both are ``None`` where none has any.
     """
@@ -37,13 +38,14 @@ class Noise:
 
 @dataclass(frozen=True)
 class PlatformInfo:
-    """What a runs table holds of one platform, its successful runs alone; `noise` is the median over its cells."""
+    """What a runs table holds of one platform, its successful runs alone; noise is the median over its cells."""
 
     name: str
     platform_class: str | None = field(metadata={"json": "class"})
     runs: int
     workloads: int
     noise: float | None
+    noise_between_visits: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class TableInfo:
     """The facts of a runs table; `crossperf.plain.to_json` writes them as JSON.
 
     ``failed`` counts runs by status, ``complete_workloads`` the workloads that ran on every platform, and
-    ``missing_counters[counter][platform]`` is the share of runs that lack a counter, where any does.
+    ``missing_counters[counter][platform]`` is the share of runs that lack a counter, where any does. `noise` is that of
+    repeats in a row where the table tells visits apart (`visits`), and `noise_between_visits` that of visits.
     """
 
     path: str
@@ -67,6 +70,8 @@ class TableInfo:
     platforms: tuple[PlatformInfo, ...]
     counters: int
     missing_counters: Mapping[str, Mapping[str, float]]
+    visits: Spread | None = None
+    noise_between_visits: Noise | None = None
 
 
 def info(table: RunsTable) -> TableInfo:
@@ -80,13 +85,22 @@ def info(table: RunsTable) -> TableInfo:
     import polars as pl
 
     ok = table.succeeded
-    cells = ok.group_by("app", "input", "platform").agg(
-        pl.len().alias("runs"), (pl.col("runtime_s").std() / pl.col("runtime_s").mean()).alias("variation")
+    visits = with_visits(ok.lazy()).group_by(*CELL, "visit", maintain_order=True)
+    by_visit = visits.agg(pl.len().alias("runs"), pl.col("runtime_s").median(), _variation().alias("within")).collect()
+    cells = by_visit.group_by(CELL, maintain_order=True).agg(
+        pl.col("runs").sum(),
+        pl.len().cast(pl.Int64).alias("visits"),
+        _variation().alias("between"),
+        pl.col("within").mean(),
     )
+    apart = "measured_in" in ok.columns and ok["measured_in"].null_count() < ok.height
+    # Without visits each repeat stands for one.
+    cells = cells.with_columns(variation=pl.col("within" if apart else "between"))
     workloads = cells.group_by("app", "input").agg(pl.len().alias("platforms"))
     n_platforms = cells["platform"].n_unique()
     failures = table.frame["status"].filter(table.frame["status"] != OK).value_counts().sort("status")
     repeats: Any = cells["runs"]
+    number: Any = cells["visits"]
     return TableInfo(
         path=table.path,
         fingerprint=table.fingerprint,
@@ -97,24 +111,35 @@ def info(table: RunsTable) -> TableInfo:
         complete_workloads=workloads.filter(pl.col("platforms") == n_platforms).height,
         cells=cells.height,
         repeats=Spread(repeats.min(), repeats.median(), repeats.max()),
-        noise=_noise(cells),
-        platforms=tuple(_platform(table, name, cells) for name in sorted(ok["platform"].unique())),
+        noise=_noise(cells["variation"]),
+        platforms=tuple(_platform(table, name, cells, apart) for name in sorted(ok["platform"].unique())),
         counters=len(table.counters),
         missing_counters=_missing(table, ok),
+        visits=Spread(number.min(), number.median(), number.max()) if apart else None,
+        noise_between_visits=_noise(cells["between"]) if apart else None,
     )
 
 
-def _noise(cells: pl.DataFrame) -> Noise:
-    repeated = cells["variation"].drop_nulls().drop_nans()
+def _variation() -> pl.Expr:
+    """Return the expression of the coefficient of variation of runtimes."""
+    import polars as pl
+
+    return pl.col("runtime_s").std() / pl.col("runtime_s").mean()
+
+
+def _noise(variation: pl.Series) -> Noise:
+    repeated = variation.drop_nulls().drop_nans()
     return Noise(cast(float | None, repeated.median()), repeated.quantile(0.9))
 
 
-def _platform(table: RunsTable, name: str, cells: pl.DataFrame) -> PlatformInfo:
+def _platform(table: RunsTable, name: str, cells: pl.DataFrame, apart: bool) -> PlatformInfo:
     own, classes = cells.filter(cells["platform"] == name), []
     if "platform_class" in table.frame.columns:
         classes = table.frame.filter(table.frame["platform"] == name)["platform_class"].drop_nulls().to_list()
     runs = int(own["runs"].sum())
-    return PlatformInfo(name, classes[0] if classes else None, runs, own.height, _noise(own).median)
+    between = _noise(own["between"]).median if apart else None
+    platform_class = classes[0] if classes else None
+    return PlatformInfo(name, platform_class, runs, own.height, _noise(own["variation"]).median, between)
 
 
 def _missing(table: RunsTable, ok: pl.DataFrame) -> dict[str, dict[str, float]]:
