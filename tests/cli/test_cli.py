@@ -277,6 +277,8 @@ def test_runs_info_has_the_result_on_stdout_and_the_same_facts_as_json(crossperf
         "cells",
         "repeats",
         "noise",
+        "noise_between_visits",
+        "visits",
         "platforms",
         "counters",
         "missing_counters",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -46,10 +46,14 @@ def console() -> Console:
 def rich_table(view: TableView) -> Table:
     """Return a table for the terminal: the best in bold with a star, reference rows dimmed."""
     table = Table(title=escape(view.caption))
-    for column in view.columns:
-        table.add_column(escape(column.name), justify="right" if column.number else "left")
-    for row, reference in view.all_rows:
-        table.add_row(*map(_rich_cell, row), style="dim" if reference else None)
+    rows = [(list(map(_rich_cell, row)), reference) for row, reference in view.all_rows]
+    # The names of references, such as the noise ceiling, stay in one line however many columns there are.
+    widest = max((len(row[0]) for row, reference in rows if reference), default=0)
+    for place, column in enumerate(view.columns):
+        side: Literal["left", "right"] = "right" if column.number else "left"
+        table.add_column(escape(column.name), justify=side, min_width=None if place else widest)
+    for row, reference in rows:
+        table.add_row(*row, style="dim" if reference else None)
     return table
 
 
