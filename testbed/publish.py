@@ -5,7 +5,8 @@
 
 With --recount the times of a table stay as they are, to the last bit, and the folder brings counts alone; formulas of
 today are applied to events that it has none for. Refuses to write when checksums of a workload differ between
-platforms, when more than 5 % of the cells are missing, or when the median variation of repeats is above 5 %.
+platforms, when more than 5 % of the cells are missing, or when the median variation of repeats in a row is above 5 %.
+Prints what the table is worth: how well independent halves of its visits agree, above all.
 """
 
 from __future__ import annotations
@@ -18,17 +19,23 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
-from crossperf import campaign, catalog, platforms
+from crossperf import campaign, catalog, dataset, platforms
 from crossperf.campaign import log
 from crossperf.errors import CrossperfError
+from crossperf.evaluation import metrics
+from crossperf.plain import to_json
 from crossperf.records import OK, Run
+from crossperf.runs.summary import info
 from crossperf.runs.table import from_runs, read
 
 HERE = Path(__file__).resolve().parent
 #: How far the results of one input may lie apart: rounding in another order.
 TOLERANCE = {"float": 2e-4, "double": 1e-8}
+#: What two halves of the visits must agree on.
+AGREEMENT = ("typical_factor", "same_order", "order_beyond_noise", "top1", "top1_within_noise")
 
 
 def main() -> int:
@@ -49,7 +56,7 @@ def main() -> int:
     problems = [*different_checksums(runs), *too_few(runs, spec), *too_noisy(runs), *nulls(runs)]
     for problem in problems:
         print(f"problem: {problem}", file=sys.stderr)
-    print(json.dumps(facts(runs, spec), indent=2))
+    print(json.dumps(to_json(facts(runs)), indent=2))
     if problems:
         return 1
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -102,22 +109,26 @@ def too_few(runs: list[Run], spec: campaign.Spec) -> list[str]:
 
 
 def too_noisy(runs: list[Run]) -> list[str]:
-    median = statistics.median(variations(runs))
-    return [] if median < 0.05 else [f"median variation of repeats is {median:.1%}, expected below 5 %"]
+    median = statistics.median(float(run.metadata["spread"]) for run in one_a_cell(runs))
+    return [] if median < 0.05 else [f"median variation of repeats in a row is {median:.1%}, expected below 5 %"]
 
 
-def variations(runs: list[Run]) -> list[float]:
-    return [float(run.metadata["spread"]) for run in runs if run.status == OK and run.repeat == 0]
+def one_a_cell(runs: list[Run]) -> list[Run]:
+    """Return the first run of each cell that succeeded; its counters are those of all."""
+    first: dict[tuple[str, str, str], Run] = {}
+    for run in runs:
+        if run.status == OK:
+            first.setdefault((run.app, run.input, run.platform), run)
+    return list(first.values())
 
 
 def nulls(runs: list[Run]) -> list[str]:
     """Return counters that are missing on a platform whose class has them."""
     of_class: dict[str, Counter[str]] = {"cpu": Counter(), "gpu": Counter()}
     totals: Counter[str] = Counter()
-    for run in runs:
-        if run.status == OK and run.repeat == 0:
-            totals[run.platform_class or ""] += 1
-            of_class[run.platform_class or ""].update(name for name, value in run.counters.items() if value is not None)
+    for run in one_a_cell(runs):
+        totals[run.platform_class or ""] += 1
+        of_class[run.platform_class or ""].update(name for name, value in run.counters.items() if value is not None)
     problems = []
     for kind, counts in of_class.items():
         for name in catalog.COUNTERS:
@@ -128,30 +139,25 @@ def nulls(runs: list[Run]) -> list[str]:
     return problems
 
 
-def facts(runs: list[Run], spec: campaign.Spec) -> dict[str, object]:
-    ok = [run for run in runs if run.status == OK and run.repeat == 0]
-    by_platform: dict[str, list[float]] = defaultdict(list)
-    for run in ok:
-        by_platform[run.platform].append(float(run.metadata["spread"]))
-    times: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for run in runs:
-        if run.status == OK and run.runtime_s is not None:
-            times[run.app, run.input].setdefault(run.platform, run.runtime_s)
-    whole = [of_work for of_work in times.values() if len(of_work) == len(spec.modes)]
-    orders = Counter(tuple(sorted(of_work, key=of_work.__getitem__)) for of_work in whole)
-    fastest = Counter(min(of_work, key=of_work.__getitem__) for of_work in whole)
+def facts(runs: list[Run]) -> dict[str, object]:
+    """Return what the table holds and how well it repeats."""
+    table = from_runs(runs, name="testbed")
+    data, own = dataset.build(table), info(table)
+    constant, halves = metrics.ConstantAnswer.of(data), metrics.noise_ceiling(data)
+    ratio_w = np.exp(np.nanmax(data.log_time_wp, axis=1) - np.nanmin(data.log_time_wp, axis=1))
     return {
-        "workloads": len({run.app for run in ok}),
-        "inputs": len({(run.app, run.input) for run in ok}),
-        "cells": len(ok),
-        "failed": sum(run.status != OK for run in runs),
-        "median_variation": {name: round(statistics.median(spreads), 4) for name, spreads in by_platform.items()},
-        "orders": len(orders),
-        "most_common_order": [list(orders.most_common(1)[0][0]), round(orders.most_common(1)[0][1] / len(whole), 3)]
-        if whole
-        else None,
-        "fastest": {name: round(count / len(whole), 3) for name, count in fastest.most_common()},
-        "largest_ratio": max((max(of_work.values()) / min(of_work.values()) for of_work in whole), default=None),
+        "apps": own.apps,
+        "workloads": own.workloads,
+        "on_every_platform": own.complete_workloads,
+        "cells": own.cells,
+        "failed": dict(own.failed),
+        "visits": own.visits,
+        "variation_within_visits": own.noise,
+        "variation_between_visits": own.noise_between_visits,
+        "by_platform": {each.name: [each.noise, each.noise_between_visits] for each in own.platforms},
+        "agreement_of_halves": {name: halves[name] for name in AGREEMENT},
+        "constant_answer": constant,
+        "largest_ratio": float(ratio_w.max()),
     }
 
 
