@@ -144,3 +144,20 @@ def test_a_program_that_fails_says_so(tmp_path: Path) -> None:
     line = run.measure(app, app.cases[0], 1, run.Place(tmp_path, None), {})
     assert line["status"] == "failed"
     assert "nothing" in str(line["message"])
+
+
+def test_a_campaign_times_a_batch_of_whole_processes(tmp_path: Path) -> None:
+    (tmp_path / "batch").write_text("gzip text-3000.txt,level=1\ngzip no-such-input\n")
+    line = [sys.executable, str(APPS / "batch.py"), "--batch", str(tmp_path / "batch"), "--threads", "2"]
+    environment = {**os.environ, "APPS_INPUTS": str(tmp_path / "inputs")}
+    done = subprocess.run([*line, "--repeats", "2"], env=environment, capture_output=True, text=True, check=True)
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["workload"], first["input"], len(first["seconds"])) == ("gzip", "text-3000.txt,level=1", 2)
+    assert min(first["seconds"]) > 0
+    assert "no input 'no-such-input'" in second["error"]
+
+
+def test_the_inputs_of_the_campaign_are_those_of_the_applications() -> None:
+    line = [sys.executable, str(APPS / "batch.py"), "--inputs-file"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == (APPS / "inputs.toml").read_text().strip()

@@ -47,14 +47,21 @@ class Mode:
     check: bool = False
 
     def line(self, work: Work) -> list[str]:
-        """Return the command for an input, with placeholders filled in; no shell sees it."""
-        values = {**work.parameters, "workload": work.workload, "threads": str(self.threads)}
-        return [_PLACEHOLDER.sub(lambda match: _value(match, values), word) for word in self.command]
+        """Return the command for an input, with placeholders filled in; no shell sees it.
+
+        A word that is ``{input}`` alone becomes the words of the input.
+        """
+        values = {**work.parameters, "input": work.input, "workload": work.workload, "threads": str(self.threads)}
+        line: list[str] = []
+        for word in self.command:
+            filled = _PLACEHOLDER.sub(lambda match: _value(match, values), word)
+            line += work.input.split() if word == "{input}" else [filled]
+        return line
 
     def needs(self) -> set[str]:
         """Return the parameters that an input must have to be executed."""
         names = {match["name"] for word in self.command for match in _PLACEHOLDER.finditer(word)}
-        return {name for name in names if name} - {"workload", "threads"}
+        return {name for name in names if name} - {"input", "workload", "threads"}
 
 
 #: Doubled braces stand for themselves.
@@ -190,7 +197,10 @@ def _tables(table: Mapping[str, Any], name: str, problems: list[str]) -> list[tu
 
 
 def _works(path: Path, problems: list[str]) -> list[Work]:
-    """Return the inputs of a file: for each workload a table of lists, of which every combination is one."""
+    """Return the inputs of a file: for each workload a table of lists, of which every combination is one.
+
+    A table with the list ``inputs`` holds whole inputs as texts; what else is in it is for others.
+    """
     try:
         tables = _toml(path)
     except SettingsError as error:
@@ -198,6 +208,9 @@ def _works(path: Path, problems: list[str]) -> list[Work]:
         return []
     works = []
     for workload, parameters in tables.items():
+        if isinstance(parameters, dict) and _are_texts(parameters.get("inputs")):
+            works += [Work(workload, text, _parameters(text)) for text in parameters["inputs"]]
+            continue
         lists: list[Any] = list(parameters.values()) if isinstance(parameters, dict) else [None]
         if not all(isinstance(values, list) and values for values in lists):
             problems.append(f"{path.name}: {workload} is no table of lists")
@@ -206,6 +219,20 @@ def _works(path: Path, problems: list[str]) -> list[Work]:
             of_input = {name: str(value) for name, value in zip(parameters, values, strict=True)}
             works.append(Work(workload, " ".join(map("=".join, of_input.items())), of_input))
     return works
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Return the words NAME=VALUE of an input.
+
+    >>> _parameters("size=3 fast")
+    {'size': '3'}
+    """
+    pairs = (word.partition("=") for word in text.split())
+    return {name: value for name, mark, value in pairs if mark}
 
 
 def _mode(
@@ -228,8 +255,10 @@ def _mode(
         problems.append(f"platform {name} must name either a program or a command")
     if (check := facts.get("check")) not in (None, "stdout"):
         problems.append(f"platform {name} has check {check!r}, expected 'stdout'")
-    if command and "/" in command[0]:
-        command[0] = str(folder).replace("{", "{{").replace("}", "}}") + "/" + command[0]
+    here = str(folder).replace("{", "{{").replace("}", "}}")
+    if command and "/" in command[0] and not command[0].startswith("{folder}"):
+        command[0] = f"{{folder}}/{command[0]}"
+    command = [word.replace("{folder}", here) for word in command]
     program = folder / str(facts["program"]) if "program" in facts else None
     kind = str(facts.get("class", "cpu"))
     return Mode(name, kind, program, threads, counted, tuple(command), check is not None)
