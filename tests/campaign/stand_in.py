@@ -87,7 +87,10 @@ def asked(folder: Path) -> list[tuple[str, int, int]]:
 
 def children_of(pid: int) -> list[int]:
     """Return what all threads of a process started, and what those started."""
-    texts = [Path(task, "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    try:
+        texts = [Path(task, "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:  # it has ended meanwhile
+        return []
     found = [int(word) for text in texts for word in text.split()]
     return [*found, *(below for child in found for below in children_of(child))]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.collect.process import Runner, resolve
+from crossperf.collect.process import Runner, _descendants, resolve
 from crossperf.errors import CollectError
 
 MEGABYTE = 1 << 20
@@ -263,3 +263,14 @@ def test_a_file_that_may_not_or_cannot_be_executed_is_named_with_what_to_do(tmp_
     text.chmod(0o755)
     with pytest.raises(CollectError, match=r"cannot be started \(Exec format error\)"):
         Runner().execute([str(text)])
+
+
+def test_a_time_limit_ends_what_the_command_started_and_no_other_child_of_the_caller() -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        done = Runner(0.3).execute(["sh", "-c", "sleep 61 & sleep 61"], quiet=True)
+        assert done.status == "timeout after 0.3 s"
+        assert other.poll() is None
+        names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _descendants(os.getpid())]
+        assert not [name for name in names if b"61" in name]
+        other.kill()
+        assert other.wait() == -signal.SIGKILL

@@ -19,7 +19,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,7 +187,7 @@ class Runner:
         ):
             unheard = tail.writer if last_words else subprocess.DEVNULL
             streams = (self.quiet_stdout, unheard) if quiet else (self.stdout, None)
-            begun = _tasks_begun()
+            begun, others = _tasks_begun(), set(_descendants(os.getpid()))
             started, start = time.time(), time.monotonic()
             try:
                 # The child is reaped below, by hand: what it read and wrote is counted for its parent only then.
@@ -216,7 +216,7 @@ class Runner:
             faults = (usage.ru_minflt, usage.ru_majflt) if ended.apart else ended.faults_below or (None, None)
             child.returncode = os.waitstatus_to_exitcode(wait_status)
             if self.interrupted or not in_time:
-                end_family(None)
+                end_family(None, spared=others)
         # A child begins with its parent's memory, so a count below our own peak tells nothing about it.
         own_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return Execution(
@@ -495,8 +495,8 @@ def _io_fields(text: bytes) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"(\w+): (\d+)", text.decode())}
 
 
-def _descendants(pid: int) -> list[int]:
-    """Return the processes below one, nearest first."""
+def _descendants(pid: int, spared: Collection[int] = ()) -> list[int]:
+    """Return the processes below one, nearest first, without those spared and what is below them."""
     below: list[int] = []
     waiting = [pid]
     while waiting:
@@ -507,22 +507,25 @@ def _descendants(pid: int) -> list[int]:
                 with contextlib.suppress(OSError):
                     text = Path(task.path, "children").read_text()
                     children += [int(word) for word in text.split()]
+        children = [child for child in children if child not in spared]
         below += children
         waiting += children
     return below
 
 
-def end_family(pid: int | None, *, kindly: bool = True) -> None:
+def end_family(pid: int | None, *, kindly: bool = True, spared: Collection[int] = ()) -> None:
     """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind.
 
     Asked kindly, a process may start another before it ends, which nobody can find any more; by force none can.
+    Those that are `spared` are somebody else's.
     """
     mine = os.getpid()
     known: set[int] = set()
 
     def family() -> list[int]:
-        known.update(_descendants(mine if pid is None else pid), {pid} if pid else ())
-        return [other for other in known if other != mine and not _ended(other)]
+        below = _descendants(mine if pid is None else pid, {mine, *spared})
+        known.update(below, {pid} if pid else ())
+        return [other for other in known if not _ended(other)]
 
     # Once a parent has ended, a child that it started meanwhile can no longer be found below it: first nobody moves.
     held: set[int] = set()
@@ -540,9 +543,9 @@ def end_family(pid: int | None, *, kindly: bool = True) -> None:
         until = time.monotonic() + patience_s
         while family() and time.monotonic() < until:
             time.sleep(0.01)
-    with contextlib.suppress(ChildProcessError):
-        while pid is None and os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+    for other in known if pid is None else ():
+        with contextlib.suppress(ChildProcessError):  # one that is not our own child is reaped by its parent
+            os.waitpid(other, os.WNOHANG)
 
 
 def _ended(pid: int) -> bool:
