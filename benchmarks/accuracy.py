@@ -13,19 +13,18 @@ ships with the package. The other tables belong to their authors and are not par
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime
 import json
 import platform
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import metadata
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -35,6 +34,8 @@ from crossperf.datasets import testbed
 from crossperf.evaluation import heldout
 from crossperf.evaluation import run as evaluate
 from crossperf.records import LOOKS
+
+T, R = TypeVar("T"), TypeVar("R")
 
 HERE = Path(__file__).parent
 TABLES = ("testbed", "aiwc_opencl", "scout_single", "amaris_gpu")
@@ -104,7 +105,7 @@ def run(arguments: argparse.Namespace) -> list[Result]:
         for seed in arguments.seeds.split(",")
     ]
     results = []
-    for result in scored(tasks, arguments.jobs):
+    for result in each_of(score, tasks, arguments.jobs):
         results.append(result)
         if arguments.results:
             with arguments.results.open("a", encoding="utf-8") as file:
@@ -113,13 +114,13 @@ def run(arguments: argparse.Namespace) -> list[Result]:
     return sorted(results, key=lambda r: order.get(next(iter(r.evaluation["scores"]["models"])), 0))
 
 
-def scored(tasks: list[Task], jobs: int) -> Iterator[Result]:
+def each_of(score: Callable[[T], R], tasks: Sequence[T], jobs: int) -> Iterator[R]:
+    """Yield the score of each task as it comes, by some processes at a time."""
     if jobs == 1:
         yield from map(score, tasks)
         return
-    with contextlib.ExitStack() as stack:
-        # Spawned, since a forked process inherits locks of the threads that its parent ran.
-        pool = stack.enter_context(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")))
+    # Spawned, since a forked process inherits locks of the threads that its parent ran.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for done in as_completed([pool.submit(score, task) for task in tasks]):
             yield done.result()
 

@@ -12,20 +12,17 @@ score in a file as it comes; --write adds the tables to benchmarks/counters.md.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from accuracy import HERE, add, opening
+from accuracy import HERE, add, each_of, opening
 from crossperf import catalog, dataset, model
 from crossperf.dataset import Columns, Dataset
 from crossperf.datasets import testbed
@@ -111,7 +108,7 @@ def run(arguments: argparse.Namespace) -> list[Result]:
         for row, counters in chosen.items()
     ]
     results = []
-    for result in scored(tasks, arguments.jobs):
+    for result in each_of(score, tasks, arguments.jobs):
         results.append(result)
         if arguments.results:
             with arguments.results.open("a", encoding="utf-8") as file:
@@ -129,17 +126,6 @@ def rows(known: Sequence[str]) -> dict[str, tuple[str, ...]]:
     without = {f"all - {name}": tuple(c for c in everything if c not in group) for name, group in groups.items()}
     bounded = tuple(catalog.RATES.get(name, name) for name in TABLE_I)
     return {PLAIN: TABLE_I, "rates in place of ratios": bounded, **alone, ALL: everything, **without}
-
-
-def scored(tasks: list[Task], jobs: int) -> Iterator[Result]:
-    if jobs == 1:
-        yield from map(score, tasks)
-        return
-    with contextlib.ExitStack() as stack:
-        # Spawned, since a forked process inherits locks of the threads that its parent ran.
-        pool = stack.enter_context(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")))
-        for done in as_completed([pool.submit(score, task) for task in tasks]):
-            yield done.result()
 
 
 def read(path: Path) -> list[Result]:

@@ -40,3 +40,8 @@ def compiled_mpi(source: str, folder: Path) -> Path:
     program = folder / Path(source).stem
     subprocess.run(["mpicc", "-O1", "-o", str(program), str(PROGRAMS / source)], check=True)
     return program
+
+
+def between(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
+    """Return what the second execution has beyond the first: start-up and libraries drop out."""
+    return {name: second[name] - first[name] for name in second}

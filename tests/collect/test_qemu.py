@@ -14,7 +14,7 @@ from crossperf.collect.qemu import ProcessReport, QemuBackend, measured_in, miss
 from crossperf.collect.valgrind import ValgrindBackend
 from crossperf.errors import CollectError
 from crossperf.importers.measurement import Measurement, counted
-from tests.collect.real import compiled, compiled_mpi, need
+from tests.collect.real import between, compiled, compiled_mpi, need
 
 CACHES = {"I1": (32768, 8, 64), "D1": (32768, 8, 64), "LL": (8 << 20, 16, 64)}
 MIB = 1 << 20
@@ -36,11 +36,6 @@ def measured(*command: object, toggles: bool = False) -> Measurement:
 
 def events(*command: object) -> dict[str, float]:
     return {name.removeprefix("qemu."): value for name, value in measured(*command).events.items() if value is not None}
-
-
-def between(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
-    """Return what the second execution has beyond the first: start-up and libraries drop out."""
-    return {name: second[name] - first[name] for name in second}
 
 
 def test_a_matrix_product_has_exactly_two_n_cubed_floating_point_instructions(programs: dict[str, Path]) -> None:

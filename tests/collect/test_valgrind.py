@@ -9,7 +9,7 @@ from crossperf.collect.process import Runner
 from crossperf.collect.valgrind import ValgrindBackend, parse_caches
 from crossperf.errors import CollectError, SettingsError
 from crossperf.importers.measurement import Measurement, counted
-from tests.collect.real import compiled_mpi, need
+from tests.collect.real import between, compiled_mpi, need
 
 SMALL_CACHES = {"I1": (32768, 8, 64), "D1": (32768, 8, 64), "LL": (1 << 20, 16, 64)}
 
@@ -22,11 +22,6 @@ def _needs_valgrind() -> None:
 def events(*command: object) -> dict[str, float]:
     found = ValgrindBackend(SMALL_CACHES).count([str(word) for word in command], Runner())
     return {name: value for name, value in found.events.items() if value is not None}
-
-
-def between(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:
-    """Return what the second execution has beyond the first: start-up and libraries drop out."""
-    return {name: second[name] - first[name] for name in second}
 
 
 def test_a_matrix_product_has_exactly_two_n_cubed_floating_point_instructions(programs: dict[str, Path]) -> None:
