@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from crossperf.collect.process import Runner, _descendants, resolve
+from crossperf.collect.family import descendants
+from crossperf.collect.process import Runner, resolve
 from crossperf.errors import CollectError
 
 MEGABYTE = 1 << 20
@@ -270,7 +271,7 @@ def test_a_time_limit_ends_what_the_command_started_and_no_other_child_of_the_ca
         done = Runner(0.3).execute(["sh", "-c", "sleep 61 & sleep 61"], quiet=True)
         assert done.status == "timeout after 0.3 s"
         assert other.poll() is None
-        names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _descendants(os.getpid())]
+        names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(os.getpid())]
         assert not [name for name in names if b"61" in name]
         other.kill()
         assert other.wait() == -signal.SIGKILL

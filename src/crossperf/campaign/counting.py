@@ -18,8 +18,9 @@ from typing import Any, Protocol
 from crossperf.campaign.log import COUNTS, add, counted, in_words
 from crossperf.campaign.spec import CountSet, Spec, Work
 from crossperf.collect import qemu, valgrind
+from crossperf.collect.family import end_family
 from crossperf.collect.ncu import NcuBackend
-from crossperf.collect.process import end_family, version_of
+from crossperf.collect.process import version_of
 from crossperf.collect.qemu import QemuBackend
 from crossperf.collect.valgrind import ValgrindBackend, by_vectors
 from crossperf.errors import CollectError

@@ -15,7 +15,7 @@ pid = 0
 for line in sys.stdin:
     pid = int(line)
 if pid:
-    from crossperf.collect.process import end_family
+    from crossperf.collect.family import end_family
     end_family(pid, kindly=False)
 """
 

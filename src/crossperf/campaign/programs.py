@@ -22,7 +22,8 @@ from typing import IO, Any
 from crossperf import platforms
 from crossperf.campaign.guard import Guard
 from crossperf.campaign.spec import Mode, Spec, Work
-from crossperf.collect.process import Execution, Runner, end_family, resolve
+from crossperf.collect.family import end_family
+from crossperf.collect.process import Execution, Runner, resolve
 from crossperf.collect.profiled import of_system
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError

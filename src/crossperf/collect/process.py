@@ -19,11 +19,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crossperf.collect.family import descendants, end_family, send
 from crossperf.collect.starters import left_out
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError, did_you_mean
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 #: How often the command's threads and page tables are looked at while it runs.
 _LOOK_EVERY_S = 0.05
-#: How long an interrupted command has to end by itself before it is killed.
-_GRACE_S = 3.0
 #: How long a silent execution has to end after an interrupt before it is ended.
 _HURRY_S = 0.5
 _PR_SET_CHILD_SUBREAPER = 36
@@ -187,7 +186,7 @@ class Runner:
         ):
             unheard = tail.writer if last_words else subprocess.DEVNULL
             streams = (self.quiet_stdout, unheard) if quiet else (self.stdout, None)
-            begun, others = _tasks_begun(), set(_descendants(os.getpid()))
+            begun, others = _tasks_begun(), set(descendants(os.getpid()))
             started, start = time.time(), time.monotonic()
             try:
                 # The child is reaped below, by hand: what it read and wrote is counted for its parent only then.
@@ -309,7 +308,7 @@ class _Signals:
         """Send a child what comes from now on, and what came while it was being started."""
         self._pid = pid
         for number in self._early:
-            _send(pid, number)
+            send(pid, number)
 
     def _receive(self, number: int, _: Any) -> None:
         if number in self._ALL:
@@ -317,12 +316,7 @@ class _Signals:
         if self._pid is None:
             self._early.append(number)
         else:
-            _send(self._pid, number)
-
-
-def _send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
+            send(self._pid, number)
 
 
 class _Tail:
@@ -405,7 +399,7 @@ class _Watch:
 
     def _look(self) -> None:
         threads = page_tables = resident = 0
-        for pid in [self._pid, *_descendants(self._pid)]:
+        for pid in [self._pid, *descendants(self._pid)]:
             with contextlib.suppress(OSError, ValueError):
                 status = Path(f"/proc/{pid}/status").read_text()
                 name = status.partition("\n")[0].removeprefix("Name:").strip()
@@ -493,68 +487,3 @@ def _io_since(before: bytes) -> dict[str, int] | None:
 
 def _io_fields(text: bytes) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"(\w+): (\d+)", text.decode())}
-
-
-def _descendants(pid: int, spared: Collection[int] = ()) -> list[int]:
-    """Return the processes below one, nearest first, without those spared and what is below them."""
-    below: list[int] = []
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        children: list[int] = []
-        with contextlib.suppress(OSError):
-            for task in os.scandir(f"/proc/{parent}/task"):
-                with contextlib.suppress(OSError):
-                    text = Path(task.path, "children").read_text()
-                    children += [int(word) for word in text.split()]
-        children = [child for child in children if child not in spared]
-        below += children
-        waiting += children
-    return below
-
-
-def end_family(pid: int | None, *, kindly: bool = True, spared: Collection[int] = ()) -> None:
-    """End a child and all below it: kindly first, by force after a while. ``None``: what children left behind.
-
-    Asked kindly, a process may start another before it ends, which nobody can find any more; by force none can.
-    Those that are `spared` are somebody else's.
-    """
-    mine = os.getpid()
-    known: set[int] = set()
-
-    def family() -> list[int]:
-        below = _descendants(mine if pid is None else pid, {mine, *spared})
-        known.update(below, {pid} if pid else ())
-        return [other for other in known if not _ended(other)]
-
-    # Once a parent has ended, a child that it started meanwhile can no longer be found below it: first nobody moves.
-    held: set[int] = set()
-    while new := set(family()) - held:
-        for other in new:
-            _send(other, signal.SIGSTOP)
-        until = time.monotonic() + _HURRY_S
-        while any(_state(other) not in "TtZX" for other in new) and time.monotonic() < until:
-            time.sleep(0.001)
-        held |= new
-    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S))[not kindly :]:
-        for other in family():
-            _send(other, number)
-            _send(other, signal.SIGCONT)
-        until = time.monotonic() + patience_s
-        while family() and time.monotonic() < until:
-            time.sleep(0.01)
-    for other in known if pid is None else ():
-        with contextlib.suppress(ChildProcessError):  # one that is not our own child is reaped by its parent
-            os.waitpid(other, os.WNOHANG)
-
-
-def _ended(pid: int) -> bool:
-    return _state(pid) in "ZX"
-
-
-def _state(pid: int) -> str:
-    """Return the letter that the kernel has for what a process does; one that is gone is dead."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return "X"
