@@ -1,16 +1,23 @@
-// The harness: sets inputs up, times passes over them, and prints one line of JSON for each input.
+// The harness: a program with one input, or a batch of inputs whose parts are timed, one line of JSON for each.
 //
-//     testbed triad size=1000 sweeps=10 --threads 2 --repeats 5
-//     testbed --batch inputs.txt --threads 16          one input a line: NAME key=value ...
+//     testbed triad size=1000 sweeps=10 passes=400 --threads 2    the whole program: set-up, 400 passes, the checksum
+//     testbed triad size=1000 sweeps=10 --threads 2 --repeats 5   times its parts
+//     testbed --batch inputs.txt --threads 16                     one input a line: NAME key=value ...
 //     testbed --list
 //
-// With --passes N a batch is N passes; without, as many as take 5 ms or more. With --count one pass runs alone, marked for
-// callgrind (CALLGRIND_TOGGLE_COLLECT) or Nsight Compute (cudaProfilerStart), after one that leaves the caches as they are
-// between timed passes; --count-launches N marks the first N launches of it only.
+// The parts of a program: `set_up`, its `first` pass, more passes (`seconds`, each a mean over as many as take 5 ms or more,
+// or over --passes N), and the `rest`, from the fork to the end of the process less the parts. Each input of a batch has a
+// process of its own on a CPU; on a GPU they share one, whose start is in no part. What a program takes that does nothing,
+// `testbed nothing passes=1`, is the start.
+//
+// With --count two passes run, between marks that counting tools look for: CALLGRIND_DUMP_STATS at both ends of the second
+// pass, CALLGRIND_TOGGLE_COLLECT besides, cudaProfilerStart on a GPU. --count-launches N marks the first N launches only.
 #include "testbed.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +34,7 @@
 #endif
 #ifndef CALLGRIND_TOGGLE_COLLECT
 #define CALLGRIND_TOGGLE_COLLECT
+#define CALLGRIND_DUMP_STATS
 #define CALLGRIND_START_INSTRUMENTATION
 #define CALLGRIND_STOP_INSTRUMENTATION
 #endif
@@ -91,6 +99,7 @@ struct Options {
     int threads = 1;
     int repeats = 5;
     std::size_t passes = 0;  // 0: as many as take kLeastSeconds
+    std::size_t run = 0;     // passes of a whole program; 0: time the parts
     bool count = false;
     std::uint64_t count_launches = 0;  // 0: all
     std::string batch;
@@ -140,6 +149,9 @@ struct Kernel {  // what the operating system counted for this process so far
         }
         return found;
     }
+    Kernel operator-(const Kernel &before) const {
+        return {faults - before.faults, read - before.read, written - before.written};
+    }
     // The same, less what asking costs itself.
     static Kernel start() {
         const Kernel first = counts();
@@ -188,84 +200,200 @@ void count_one(Workload &work, std::uint64_t launches) {
     work.pass();
     finish();
     counting() = {true, launches};
+    meter() = Meter();
 #ifdef __CUDACC__
     check(cudaProfilerStart(), "starting the profiler");
-    meter() = Meter();
     work.pass();
     finish();
     check(cudaProfilerStop(), "stopping the profiler");
 #else
-    meter() = Meter();
+    CALLGRIND_DUMP_STATS;
     CALLGRIND_TOGGLE_COLLECT;
     work.pass();
     CALLGRIND_TOGGLE_COLLECT;
+    CALLGRIND_DUMP_STATS;
     CALLGRIND_STOP_INSTRUMENTATION;
 #endif
     counting() = Counting();
 }
 
-void run(const std::vector<std::string> &words, const Options &options, std::ostream &out) {
-    std::unique_ptr<Workload> work = set_up(words);
-    std::vector<double> seconds;
-    std::size_t passes = 1;
-    Kernel before, after;
-    if (options.count) {
-        before = Kernel::start();
-        count_one(*work, options.count_launches);
-        after = Kernel::counts();
-    } else {
-        work->pass();
+// What a part of a program takes: its time, and what the kernel and the meter counted in it.
+struct Part {
+    double seconds = 0;
+    Kernel kernel;
+    Meter meter;
+
+    template <class F>
+    static Part of(F work) {
+        Part part;
+        testbed::meter() = Meter();
+        const Kernel before = Kernel::start();
+        const double start = now();
+        work();
         finish();
-        passes = options.passes ? options.passes : enough_passes(*work);
-        meter() = Meter();
-        before = Kernel::start();
-        for (int i = 0; i < options.repeats; i++) {
-            double taken = batch(*work, passes);
-            if (!options.passes && taken < kLeastSeconds) {  // a faster repeat than those before: measure it again, longer
-                passes = static_cast<std::size_t>(double(passes) * 1.5) + 1;
-                seconds.clear();
-                i = -1;
-                meter() = Meter();
-                before = Kernel::start();
-                continue;
-            }
-            seconds.push_back(taken / double(passes));
-        }
-        after = Kernel::counts();
+        part.seconds = now() - start;
+        part.kernel = Kernel::counts() - before;
+        part.meter = testbed::meter();
+        return part;
     }
-    const double all = double(passes) * double(std::max<std::size_t>(seconds.size(), 1));
-    const Meter moved = meter();
-    const std::uint64_t counted = options.count_launches ? std::min(moved.launches, options.count_launches) : moved.launches;
-    out.precision(9);
-    out << "{\"workload\": " << quoted(words[0]) << ", \"input\": " << quoted(joined({words.begin() + 1, words.end()}))
-        << ", \"device\": \"" << device() << "\", \"threads\": " << options.threads << ", \"passes\": " << passes
-        << ", \"seconds\": [";
-    for (std::size_t i = 0; i < seconds.size(); i++) out << (i ? ", " : "") << seconds[i];
-    out << "], \"bytes_to_device\": " << double(moved.bytes_to_device) / all
-        << ", \"bytes_to_host\": " << double(moved.bytes_to_host) / all << ", \"launches\": " << double(moved.launches) / all
-        << ", \"launches_counted\": " << (options.count ? counted : 0)
-        << ", \"seconds_to_device\": " << moved.seconds_to_device << ", \"seconds_to_host\": " << moved.seconds_to_host
-        << ", \"files_opened\": " << double(moved.files_opened) / all
-        << ", \"page_faults\": " << (after.faults - before.faults) / all
-        << ", \"bytes_read\": " << (after.read - before.read) / all
-        << ", \"bytes_written\": " << (after.written - before.written) / all;
-    out.precision(15);
-    out << ", \"checksum\": " << work->checksum() << "}" << std::endl;
+};
+
+void write_counts(std::ostream &out, const Kernel &kernel, const Meter &moved, double passes) {
+    out << "\"bytes_to_device\": " << double(moved.bytes_to_device) / passes
+        << ", \"bytes_to_host\": " << double(moved.bytes_to_host) / passes << ", \"launches\": " << double(moved.launches) / passes
+        << ", \"files_opened\": " << double(moved.files_opened) / passes << ", \"page_faults\": " << kernel.faults / passes
+        << ", \"bytes_read\": " << kernel.read / passes << ", \"bytes_written\": " << kernel.written / passes;
 }
 
-int run_or_tell(const std::vector<std::string> &words, const Options &options) {
+void begin_line(std::ostream &out, const std::vector<std::string> &words, const Options &options) {
+    out.precision(9);
+    out << "{\"workload\": " << quoted(words.at(0)) << ", \"input\": " << quoted(joined({words.begin() + 1, words.end()}))
+        << ", \"device\": \"" << device() << "\", \"threads\": " << options.threads;
+}
+
+void end_line(std::ostream &out, const Workload &work) {
+    out.precision(15);
+    out << ", \"checksum\": " << work.checksum();
+}
+
+// The whole program, as a user runs it.
+void run_whole(const std::vector<std::string> &words, const Options &options, std::ostream &out) {
+    std::unique_ptr<Workload> work = set_up(words);
+    for (std::size_t i = 0; i < options.run; i++) work->pass();
+    finish();
+    begin_line(out, words, options);
+    out << ", \"passes\": " << options.run;
+    end_line(out, *work);
+}
+
+void run_counted(const std::vector<std::string> &words, const Options &options, std::ostream &out) {
+    std::unique_ptr<Workload> work = set_up(words);
+    count_one(*work, options.count_launches);
+    const Meter moved = meter();
+    const std::uint64_t counted = options.count_launches ? std::min(moved.launches, options.count_launches) : moved.launches;
+    begin_line(out, words, options);
+    out << ", \"passes\": 1, \"seconds\": [], ";
+    write_counts(out, Kernel(), moved, 1);
+    out << ", \"launches_counted\": " << counted << ", \"seconds_to_device\": " << moved.seconds_to_device
+        << ", \"seconds_to_host\": " << moved.seconds_to_host;
+    end_line(out, *work);
+}
+
+// Times the parts of a program, all but its rest; returns what they took, and what only timing them took.
+double run_timed(const std::vector<std::string> &words, const Options &options, std::ostream &out) {
+    std::unique_ptr<Workload> work;
+    const Part setting_up = Part::of([&] { work = set_up(words); });
+    const Part first = Part::of([&] { work->pass(); });
+    const double more = now();
+    std::size_t passes = options.passes ? options.passes : enough_passes(*work);
+    std::vector<double> seconds;
+    meter() = Meter();
+    Kernel before = Kernel::start();
+    while (seconds.size() < std::size_t(options.repeats)) {
+        const double taken = batch(*work, passes);
+        seconds.push_back(taken / double(passes));
+        if (options.passes || taken >= kLeastSeconds) continue;
+        passes = static_cast<std::size_t>(double(passes) * 1.5) + 1;  // faster than those before: measure again, longer
+        seconds.clear();
+        meter() = Meter();
+        before = Kernel::start();
+    }
+    const Kernel after = Kernel::counts();
+    const Meter moved = meter();
+    const double inside = setting_up.seconds + first.seconds + now() - more;
+    begin_line(out, words, options);
+    out << ", \"passes\": " << passes << ", \"seconds\": [";
+    for (std::size_t i = 0; i < seconds.size(); i++) out << (i ? ", " : "") << seconds[i];
+    out << "], ";
+    write_counts(out, after - before, moved, double(passes) * double(seconds.size()));
+    for (const auto &[name, part] : {std::pair("set_up", &setting_up), std::pair("first", &first)}) {
+        out << ", \"" << name << "\": {\"seconds\": " << part->seconds << ", ";
+        write_counts(out, part->kernel, part->meter, 1);
+        out << "}";
+    }
+    end_line(out, *work);
+    return inside;
+}
+
+// A line about an input, without its end.
+struct Answer {
+    std::string line;
+    double inside = 0;  // what its parts took but the rest
+    int failed = 0;
+};
+
+Answer run(const std::vector<std::string> &words, const Options &options) {
+    Answer answer;
+    std::ostringstream line;
     try {
-        std::ostringstream line;
-        run(words, options, line);
-        std::cout << line.str() << std::flush;
-        return 0;
+        if (options.run) run_whole(words, options, line);
+        else if (options.count) run_counted(words, options, line);
+        else answer.inside = run_timed(words, options, line);
     } catch (const std::exception &error) {
-        std::cout << "{\"workload\": " << quoted(words.at(0))
-                  << ", \"input\": " << quoted(joined({words.begin() + 1, words.end()})) << ", \"device\": \"" << device()
-                  << "\", \"threads\": " << options.threads << ", \"error\": " << quoted(error.what()) << "}" << std::endl;
+        line.str("");
+        begin_line(line, words, options);
+        line << ", \"error\": " << quoted(error.what());
+        answer.failed = 1;
+    }
+    answer.line = line.str();
+    return answer;
+}
+
+int run_here(const std::vector<std::string> &words, const Options &options) {
+    const double start = now();
+    const Answer answer = run(words, options);
+    std::cout << answer.line;
+    if (answer.inside) std::cout << ", \"rest\": {\"seconds\": " << now() - start - answer.inside << "}";
+    std::cout << "}" << std::endl;
+    return answer.failed;
+}
+
+#ifdef __CUDACC__
+// A GPU is started once for all inputs of a batch. What one of them leaves to the next of the heap is given back.
+int run_of_batch(const std::vector<std::string> &words, const Options &options) {
+    const int failed = run_here(words, options);
+    malloc_trim(0);
+    return failed;
+}
+#else
+std::string read_all(int descriptor) {
+    std::string text;
+    char some[4096];
+    for (ssize_t n; (n = read(descriptor, some, sizeof some)) > 0;) text.append(some, std::size_t(n));
+    return text;
+}
+
+// Runs an input in a process of its own, which begins as a program does: with an empty heap and one thread.
+int run_of_batch(const std::vector<std::string> &words, const Options &options) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("no pipe to the process of an input");
+    const double start = now();
+    const pid_t child = fork();
+    if (child < 0) throw std::runtime_error("no process for an input");
+    if (child == 0) {
+        const Answer answer = run(words, options);
+        const std::string text = std::string(reinterpret_cast<const char *>(&answer.inside), sizeof answer.inside) + answer.line;
+        std::exit(write(ends[1], text.data(), text.size()) == ssize_t(text.size()) ? answer.failed : 2);
+    }
+    close(ends[1]);
+    const std::string text = read_all(ends[0]);
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    const double seconds = now() - start;
+    double inside = 0;
+    if (text.size() <= sizeof inside || !WIFEXITED(status) || WEXITSTATUS(status) > 1) {
+        begin_line(std::cout, words, options);
+        std::cout << ", \"error\": \"its process was ended\"}" << std::endl;
         return 1;
     }
+    std::memcpy(&inside, text.data(), sizeof inside);
+    std::cout << text.substr(sizeof inside);
+    if (inside) std::cout << ", \"rest\": {\"seconds\": " << seconds - inside << "}";
+    std::cout << "}" << std::endl;
+    return WEXITSTATUS(status);
 }
+#endif
 
 Options parse(int argc, char **argv) {
     Options options;
@@ -284,7 +412,8 @@ Options parse(int argc, char **argv) {
         else if (word == "--list") {
             for (const auto &[name, found] : registry()) std::cout << name << "\t" << found.what << "\n";
             std::exit(0);
-        } else if (word.rfind("--", 0) == 0) throw std::invalid_argument("unknown option " + word);
+        } else if (word.rfind("passes=", 0) == 0) options.run = std::stoul(word.substr(7));
+        else if (word.rfind("--", 0) == 0) throw std::invalid_argument("unknown option " + word);
         else options.words.push_back(word);
     }
     if (options.words.empty() == options.batch.empty())
@@ -295,10 +424,14 @@ Options parse(int argc, char **argv) {
 
 int start(int argc, char **argv) {
     const Options options = parse(argc, argv);
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+    // All kernels are loaded with the first call, so that no input pays for those of its workload alone.
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    check(cudaFree(nullptr), "starting the GPU");
+#else
     omp_set_num_threads(options.threads);
 #endif
-    if (options.batch.empty()) return run_or_tell(options.words, options);
+    if (options.batch.empty()) return run_here(options.words, options);
     std::ifstream file(options.batch);
     if (!file) throw std::invalid_argument(options.batch + ": cannot be read");
     int failed = 0;
@@ -306,7 +439,7 @@ int start(int argc, char **argv) {
         std::istringstream text(line);
         std::vector<std::string> words;
         for (std::string word; text >> word;) words.push_back(word);
-        if (!words.empty() && words[0][0] != '#') failed |= run_or_tell(words, options);
+        if (!words.empty() && words[0][0] != '#') failed |= options.count ? run_here(words, options) : run_of_batch(words, options);
     }
     return failed;
 }

@@ -1,12 +1,14 @@
-"""Makes the table that ships from the folder of a campaign, after checking that it may.
+"""Makes the tables that ship from the logs of the campaigns, after checking that it may.
 
-    python testbed/publish.py CAMPAIGN_FOLDER [-o src/crossperf/datasets/data/testbed.parquet]
-    python testbed/publish.py CAMPAIGN_FOLDER --recount src/crossperf/datasets/data/testbed.parquet
+    python testbed/publish.py                         from testbed/logs
+    python testbed/publish.py --add proxies FOLDER    puts the logs of a campaign into testbed/logs first
+    python testbed/publish.py --only-print
 
-With --recount the times of a table stay as they are, to the last bit, and the folder brings counts alone; formulas of
-today are applied to events that it has none for. Refuses to write when checksums of a workload differ between
-platforms, when more than 5 % of the cells are missing, or when the median variation of repeats in a row is above 5 %.
-Prints what the table is worth: how well independent halves of its visits agree, above all.
+There are four campaigns: `proxies` (campaign.toml), `whole` (whole.toml), `apps` and `arrays` (campaign.toml in their
+folders). Proxies are published twice: as whole programs that are composed of their parts (testbed.parquet, beside the
+others) and as passes (passes.parquet). Refuses to write where results of a workload differ between platforms, where
+composed programs are further from those that were run whole than 1.05, and where more than 5 % of the cells are
+missing. Prints what the table is worth: how well independent halves of its visits agree, above all.
 """
 
 from __future__ import annotations
@@ -15,86 +17,152 @@ import argparse
 import json
 import statistics
 import sys
-from collections import Counter, defaultdict
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from passes import drawn
 
-from crossperf import campaign, catalog, dataset, platforms
+from crossperf import campaign, dataset, platforms
 from crossperf.campaign import log
-from crossperf.errors import CrossperfError
 from crossperf.evaluation import metrics
+from crossperf.evaluation.compare import compare
 from crossperf.plain import to_json
 from crossperf.records import OK, Run
 from crossperf.runs.summary import info
-from crossperf.runs.table import from_runs, read
+from crossperf.runs.table import RunsTable, from_runs
 
 HERE = Path(__file__).resolve().parent
-#: How far the results of one input may lie apart: rounding in another order.
+LOGS = HERE / "logs"
+DATA = HERE.parent / "src/crossperf/datasets/data"
+#: How far results of one input may lie apart on two platforms: rounding in another order.
 TOLERANCE = {"float": 2e-4, "double": 1e-8}
+#: How far composed programs may be from those that were run whole.
+MOST_APART = 1.05
 #: What two halves of the visits must agree on.
 AGREEMENT = ("typical_factor", "same_order", "order_beyond_noise", "top1", "top1_within_noise")
 
 
+@dataclass(frozen=True)
+class Campaign:
+    """One of the campaigns: its spec, the word for its rows, and where there are versions of its programs."""
+
+    name: str
+    spec: Path
+    kind: str
+    runnable: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its logs are."""
+        return LOGS / self.name
+
+    def runs(self) -> list[Run]:
+        """Return its runs, one for each visit."""
+        spec = campaign.read(self.spec)
+        passes = drawn() if self.name == "proxies" else None
+        return visits(campaign.assemble(spec, self.folder, passes))
+
+
+CAMPAIGNS = {
+    each.name: each
+    for each in (
+        Campaign("proxies", HERE / "campaign.toml", "proxy", "cpu gpu"),
+        Campaign("whole", HERE / "whole.toml", "proxy", "cpu gpu"),
+        Campaign("apps", HERE / "apps/campaign.toml", "application", "cpu"),
+        Campaign("arrays", HERE / "arrays/campaign.toml", "array program", "cpu gpu"),
+    )
+}
+PUBLISHED = ("proxies", "apps", "arrays")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument(
-        "-o", "--output", type=Path, default=HERE.parent / "src/crossperf/datasets/data/testbed.parquet"
-    )
-    parser.add_argument("--recount", type=Path, metavar="TABLE", help="take the times of this table")
-    parser.add_argument("--spec", type=Path, default=HERE / "campaign.toml")
-    options = parser.parse_args()
-    spec = campaign.read(options.spec)
-    if options.recount:
-        before = read(options.recount)
-        runs = campaign.recount(spec, options.folder, before.runs())
-    else:
-        runs = campaign.assemble(spec, options.folder)
-    problems = [*different_checksums(runs), *too_few(runs, spec), *too_noisy(runs), *nulls(runs)]
+    parser.add_argument("--add", nargs=2, action="append", default=[], metavar=("CAMPAIGN", "FOLDER"))
+    parser.add_argument("--only-print", action="store_true", help="write nothing")
+    given = parser.parse_args()
+    for name, folder in given.add:
+        add(CAMPAIGNS[name], Path(folder))
+    of_campaigns = {name: CAMPAIGNS[name].runs() for name in PUBLISHED if CAMPAIGNS[name].folder.exists()}
+    runs = [run for name, own in of_campaigns.items() for run in marked(own, CAMPAIGNS[name])]
+    composed = check_composed(of_campaigns["proxies"], CAMPAIGNS["whole"])
+    problems = [*different_results(runs), *too_few(of_campaigns), *too_far(composed)]
+    table = from_runs(runs, name="testbed")
+    facts = {"table": facts_of(table), "composed_over_whole": composed}
+    facts |= {name: facts_of(from_runs(own, name=name)) for name, own in of_campaigns.items()}
+    print(json.dumps(to_json(facts), indent=2))
     for problem in problems:
         print(f"problem: {problem}", file=sys.stderr)
-    print(json.dumps(to_json(facts(runs)), indent=2))
-    if problems:
-        return 1
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    table = from_runs(runs, name="testbed").frame.drop("host", strict=False)
-    table = table.with_columns(pl.col(pl.Float64).round_sig_figs(9))
-    if options.recount:
-        refuse_other_times(before.frame, table)
-    else:
-        write_platforms(spec, options.folder, options.output.parent / "platforms.json")
-    table.write_parquet(options.output, compression="zstd", compression_level=19)
-    print(f"wrote {options.output}, {options.output.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
+    if problems or given.only_print:
+        return int(bool(problems))
+    write(table, DATA / "testbed.parquet")
+    spec = campaign.read(CAMPAIGNS["proxies"].spec)
+    passes = visits(campaign.assemble(spec, CAMPAIGNS["proxies"].folder))
+    write(from_runs(marked(passes, CAMPAIGNS["proxies"]), name="passes"), DATA / "passes.parquet")
+    write_platforms(spec, CAMPAIGNS["proxies"].folder, DATA / "platforms.json")
     return 0
 
 
-def refuse_other_times(before: pl.DataFrame, after: pl.DataFrame) -> None:
-    """Raise where a recount would change more than counters."""
-    kept = ["app", "input", "platform", "repeat", "runtime_s", "threads", "started", "passes", "spread", "checksum"]
-    if not before.select(kept).equals(after.select(kept), null_equal=True):
-        raise CrossperfError("a recount changed times, expected them as they were. Report it to us.")
+def add(of: Campaign, folder: Path) -> None:
+    """Put the logs of a folder into the archive, beside what it holds."""
+    for name in (log.TIMES, log.COUNTS):
+        for line in log.lines(folder / name):
+            log.add(of.folder / name, line) if of.folder.exists() else None
+    if not of.folder.exists():
+        log.put_away(folder, of.folder)
+        return
+    log.put_away(of.folder, of.folder)
+    for name in (log.TIMES, log.COUNTS):
+        (of.folder / name).unlink(missing_ok=True)
+
+
+def visits(runs: Iterable[Run]) -> list[Run]:
+    """Return one run for each visit: the median of its repeats, which are in a row."""
+    of_visits: dict[tuple[str, str, str, str | None, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        of_visits[run.app, run.input, run.platform, run.measured_in, run.status].append(run)
+    number: dict[tuple[str, str, str], int] = defaultdict(int)
+    merged = []
+    for (app, name, platform, _, status), own in of_visits.items():
+        cell = (app, name, platform)
+        seconds = statistics.median(run.runtime_s or 0.0 for run in own) if status == OK else None
+        merged.append(replace(own[0], runtime_s=seconds, repeat=number[cell]))
+        number[cell] += 1
+    return merged
+
+
+def marked(runs: Iterable[Run], of: Campaign) -> list[Run]:
+    """Return runs that tell their kind, and where their programs can run."""
+    return [replace(run, runnable=of.runnable, metadata={"kind": of.kind, **run.metadata}) for run in runs]
+
+
+def write(table: RunsTable, path: Path) -> None:
+    """Write a table without what names a single machine."""
+    frame = table.frame.drop("host", strict=False).with_columns(pl.col(pl.Float64).round_sig_figs(7))
+    frame.write_parquet(path, compression="zstd", compression_level=19)
+    print(f"wrote {path.name}, {frame.height:,} rows, {path.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
 
 
 def write_platforms(spec: campaign.Spec, folder: Path, path: Path) -> None:
     """Write the facts of the platforms, without what names a single machine."""
-    facts_of = log.machines(folder)
+    facts_of_machines = log.machines(folder)
     path.unlink(missing_ok=True)
     for mode in spec.modes.values():
-        facts = replace(facts_of[mode.name], kernel=None, os=None, more={"threads": mode.threads})
+        facts = replace(facts_of_machines[mode.name], kernel=None, os=None, more={"threads": mode.threads})
         platforms.add(path, platforms.Platform(mode.name, mode.platform_class, facts))
 
 
-def different_checksums(runs: list[Run]) -> list[str]:
+def different_results(runs: Iterable[Run]) -> list[str]:
     """Return the inputs whose result is not the same everywhere."""
-    checksums: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    results: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for run in runs:
-        if run.status == OK:
-            checksums[run.app, run.input][run.platform] = float(run.metadata["checksum"])
+        if run.status == OK and isinstance(result := run.metadata.get("checksum"), int | float):
+            results[run.app, run.input][run.platform] = float(result)
     problems = []
-    for (app, name), by_platform in checksums.items():
+    for (app, name), by_platform in results.items():
         low, high = min(by_platform.values()), max(by_platform.values())
         limit = TOLERANCE["float" if "precision=float" in name else "double"]
         if high - low > limit * max(abs(low), abs(high), 1e-30):
@@ -102,46 +170,40 @@ def different_checksums(runs: list[Run]) -> list[str]:
     return problems
 
 
-def too_few(runs: list[Run], spec: campaign.Spec) -> list[str]:
-    cells = {(run.app, run.input, run.platform) for run in runs if run.status == OK}
-    wanted = len(spec.works) * len(spec.modes)
-    return [] if len(cells) >= 0.95 * wanted else [f"{len(cells)} of {wanted} cells, expected 95 %"]
-
-
-def too_noisy(runs: list[Run]) -> list[str]:
-    median = statistics.median(float(run.metadata["spread"]) for run in one_a_cell(runs))
-    return [] if median < 0.05 else [f"median variation of repeats in a row is {median:.1%}, expected below 5 %"]
-
-
-def one_a_cell(runs: list[Run]) -> list[Run]:
-    """Return the first run of each cell that succeeded; its counters are those of all."""
-    first: dict[tuple[str, str, str], Run] = {}
-    for run in runs:
-        if run.status == OK:
-            first.setdefault((run.app, run.input, run.platform), run)
-    return list(first.values())
-
-
-def nulls(runs: list[Run]) -> list[str]:
-    """Return counters that are missing on a platform whose class has them."""
-    of_class: dict[str, Counter[str]] = {"cpu": Counter(), "gpu": Counter()}
-    totals: Counter[str] = Counter()
-    for run in one_a_cell(runs):
-        totals[run.platform_class or ""] += 1
-        of_class[run.platform_class or ""].update(name for name, value in run.counters.items() if value is not None)
+def too_few(of_campaigns: Mapping[str, list[Run]]) -> list[str]:
+    """Return the campaigns of which cells are missing."""
     problems = []
-    for kind, counts in of_class.items():
-        for name in catalog.COUNTERS:
-            share = counts[name] / max(totals[kind], 1)
-            # Undefined where nothing was looked up, such as branches of a kernel that has none.
-            if 0 < share < 0.95:
-                problems.append(f"{name} is missing in {1 - share:.1%} of the cells of class {kind}")
+    for name, runs in of_campaigns.items():
+        spec = campaign.read(CAMPAIGNS[name].spec)
+        cells = {(run.app, run.input, run.platform) for run in runs if run.status == OK}
+        wanted = len(spec.works) * len(spec.modes)
+        if len(cells) < 0.95 * wanted:
+            problems.append(f"{name}: {len(cells)} of {wanted} cells, expected 95 %")
     return problems
 
 
-def facts(runs: list[Run]) -> dict[str, object]:
-    """Return what the table holds and how well it repeats."""
-    table = from_runs(runs, name="testbed")
+def check_composed(composed: list[Run], whole: Campaign) -> dict[str, dict[str, float]]:
+    """Return how programs composed of parts compare with those run whole, by platform."""
+    if not whole.folder.exists():
+        return {}
+    found = compare(from_runs(whole.runs(), name="whole"), from_runs(composed, name="composed"))
+    return {
+        each.name: {"programs": each.workloads, "bias": each.bias, "typical_factor": each.typical_factor}
+        for each in found.platforms
+    }
+
+
+def too_far(composed: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Return the platforms on which composed programs are not what they stand for."""
+    return [
+        f"{name}: composed programs are a factor {facts['typical_factor']:.3f} from whole ones, expected {MOST_APART}"
+        for name, facts in composed.items()
+        if facts["typical_factor"] > MOST_APART
+    ]
+
+
+def facts_of(table: RunsTable) -> dict[str, object]:
+    """Return what a table holds and how well it repeats."""
     data, own = dataset.build(table), info(table)
     constant, halves = metrics.ConstantAnswer.of(data), metrics.noise_ceiling(data)
     ratio_w = np.exp(np.nanmax(data.log_time_wp, axis=1) - np.nanmin(data.log_time_wp, axis=1))
@@ -152,9 +214,8 @@ def facts(runs: list[Run]) -> dict[str, object]:
         "cells": own.cells,
         "failed": dict(own.failed),
         "visits": own.visits,
-        "variation_within_visits": own.noise,
         "variation_between_visits": own.noise_between_visits,
-        "by_platform": {each.name: [each.noise, each.noise_between_visits] for each in own.platforms},
+        "by_platform": {each.name: each.noise_between_visits for each in own.platforms},
         "agreement_of_halves": {name: halves[name] for name in AGREEMENT},
         "constant_answer": constant,
         "largest_ratio": float(ratio_w.max()),

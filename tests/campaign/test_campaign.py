@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,12 @@ from crossperf import campaign
 from crossperf.campaign import counting, log
 from crossperf.campaign.log import spread
 from crossperf.errors import CollectError, SettingsError
-from crossperf.runs.table import from_runs, read
+from crossperf.runs.table import from_runs
 from tests.campaign.stand_in import SPEC, alive, children_of, prepare, timed, visit, wait_for
 from tests.collect.real import need
 
-#: What the recount may change, beside counters.
-PROVENANCE = ("measured_by", "tools", "events", "source_tool", "missing")
-
 #: A program of one thread that marks its second pass, as the testbed's do.
-TOGGLING = """
+DUMPING = """
 #include <stdio.h>
 #include <valgrind/callgrind.h>
 static volatile char data[64000];
@@ -31,9 +27,9 @@ static void pass(void) {
 }
 int main(int argc, char **argv) {
     pass();
-    CALLGRIND_TOGGLE_COLLECT;
+    CALLGRIND_DUMP_STATS;
     pass();
-    CALLGRIND_TOGGLE_COLLECT;
+    CALLGRIND_DUMP_STATS;
     printf("{\\"workload\\": \\"%s\\", \\"bytes_to_device\\": 0}\\n", argv[argc > 1]);
     return 0;
 }
@@ -199,42 +195,12 @@ def test_a_platform_may_be_counted_in_several_ways(tmp_path: Path) -> None:
         campaign.read(path)
 
 
-def test_a_recount_changes_counters_and_no_time(tmp_path: Path) -> None:
-    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
-    visit(spec, tmp_path)
-    counted_as(tmp_path, "here", {"Ir": 500.0})
-    table = tmp_path / "table.parquet"
-    from_runs(campaign.assemble(spec, tmp_path)).write(table)
-    before = read(table)
-    again = tmp_path / "again"
-    again.mkdir()
-    counted_as(again, "here", {"Ir": 700.0, "mix.int": 1.0, "mix.classified": 4.0})
-    after = from_runs(campaign.recount(spec, again, before.runs()))
-    kept = [name for name in before.frame.columns if not name.startswith("counter.instr") and name not in PROVENANCE]
-    assert after.frame.select(kept).equals(before.frame.select(kept), null_equal=True)
-    counters = after.frame.group_by("platform").agg("counter.instructions", "counter.int_ratio").sort("platform")
-    assert counters["counter.instructions"].to_list() == [[700.0] * 3, [None] * 3]
-    assert counters["counter.int_ratio"].to_list() == [[0.25] * 3, [None] * 3]
-
-
-def test_events_that_were_not_counted_again_go_through_the_formulas_of_today(tmp_path: Path) -> None:
-    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n"))
-    visit(spec, tmp_path, "one")
-    counted_as(tmp_path, "here", {"D1mr": 3.0, "D1mw": 0.0, "Dr": 8.0, "Dw": 4.0})
-    run = campaign.assemble(spec, tmp_path)[0]
-    old = replace(run, counters={**run.counters, "cache_miss_ratio": 99.0})
-    recounted = campaign.recount(spec, tmp_path / "nothing", [old])[0]
-    assert recounted == run
-    assert recounted.counters["cache_miss_ratio"] == 3.0 / 9.0
-    assert recounted.counters["cache_miss_rate"] == 0.25
-
-
 def test_qemu_counts_the_marked_pass_alone_with_caches_as_the_one_before_left_them(tmp_path: Path) -> None:
     need("qemu-x86_64", "gcc")
     pytest.importorskip("capstone")
     path = prepare(tmp_path, "[quick]\nn = [1]\n")
     source = tmp_path / "program.c"
-    source.write_text(TOGGLING)
+    source.write_text(DUMPING)
     subprocess.run(["gcc", "-O1", "-o", str(tmp_path / "program"), str(source)], check=True)
     path.write_text(SPEC.replace('tool = "valgrind"', 'tool = "qemu"').replace("D1=32768,8,64 ", ""))
     spec = campaign.read(path)
@@ -247,6 +213,10 @@ def test_qemu_counts_the_marked_pass_alone_with_caches_as_the_one_before_left_th
     assert max(events["qemu.misses_128k"], events["qemu.ll_misses"]) < 20
     assert "qemu.d1_misses" not in events
     assert not any(name.startswith("qemu.startup") for name in events)
+    # A whole process with one pass has as many again, and its start.
+    assert line["once"]["qemu.loads"] > 2_000
+    assert line["once"]["qemu.startup_instructions"] > 10_000
+    assert line["once"]["qemu.startup_page_faults"] > 20
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

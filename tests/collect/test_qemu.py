@@ -30,8 +30,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled("known.c", tmp_path_factory.mktemp("known"))
 
 
-def measured(*command: object, toggles: bool = False) -> Measurement:
-    return QemuBackend(CACHES, toggles=toggles).count([str(word) for word in command], Runner())
+def measured(*command: object) -> Measurement:
+    return QemuBackend(CACHES).count([str(word) for word in command], Runner())
 
 
 def events(*command: object) -> dict[str, float]:
@@ -175,10 +175,43 @@ def test_a_marked_part_is_counted_alone(tmp_path: Path) -> None:
     assert part.events["qemu.instructions"] == pytest.approx(2_000_000, rel=0.001)
     assert any("marks" in note for note in part.notes)
     assert "startup_instructions" in counted([part]).missing
-    toggled = measured(program, 1_000_000, "43540002", "43540002", toggles=True)
-    assert toggled.events["qemu.instructions"] == pytest.approx(2_000_000, rel=0.001)
     untold = measured(program, 1_000_000, "43540002", "43540002")
     assert untold.events["qemu.instructions"] == pytest.approx(34_000_000, rel=0.01)
+
+
+def test_counts_that_are_dumped_in_between_add_up_to_those_of_the_whole(tmp_path: Path) -> None:
+    program = compiled("marked.c", tmp_path)
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    backend = QemuBackend(CACHES)
+    command = [str(program), "1000000", "43540000", "43540000"]
+    subprocess.run(backend.line(command), env={**os.environ, **backend.environment(folder)}, check=True)
+    parts = [ProcessReport.read(path) for path in sorted(folder.iterdir())]
+    assert [part.counts["ended"] for part in parts if part] == ["dump", "dump", "exit"]
+    assert parts[1] is not None
+    assert parts[1].counts["instructions"] == pytest.approx(2_000_000, rel=0.001)
+    whole = measured(program, 1_000_000, "43540002", "43540002").events
+    dumped = measured_in(folder, CACHES).events
+    for name in ("qemu.instructions", "qemu.loads", "qemu.threads", "qemu.startup_instructions", "qemu.files_opened"):
+        assert dumped[name] == pytest.approx(whole[name], rel=0.001)
+
+
+def test_one_execution_tells_of_the_first_caches_of_two_machines(tmp_path: Path) -> None:
+    # 1,000 lines in turn: 32 KiB hold none of them until they come again, 96 KiB hold all.
+    source, program, folder = tmp_path / "turns.c", tmp_path / "turns", tmp_path / "reports"
+    source.write_text(
+        "static volatile char data[64000] __attribute__((aligned(64)));\n"
+        "int main(void) { for (int turn = 0; turn < 50; turn++) for (int i = 0; i < 64000; i += 64) data[i]; }\n"
+    )
+    subprocess.run(["gcc", "-O1", "-o", str(program), str(source)], check=True)
+    folder.mkdir()
+    larger = {**CACHES, "D1": (98304, 12, 64)}
+    backend = QemuBackend(CACHES, others=[larger])
+    subprocess.run(backend.line([str(program)]), env={**os.environ, **backend.environment(folder)}, check=True)
+    of_both = [measured_in(folder, caches).events["qemu.d1_misses"] for caches in (CACHES, larger)]
+    assert of_both[0] is not None
+    assert of_both[1] is not None
+    assert of_both[0] - of_both[1] == pytest.approx(49_000, rel=0.02)
 
 
 def test_an_instruction_across_two_pages_counts_once(tmp_path: Path) -> None:

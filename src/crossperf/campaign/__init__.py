@@ -10,9 +10,9 @@ timed as a whole; every line is kept as it comes.
 
 from __future__ import annotations
 
-from crossperf.campaign.assembling import assemble, recount
+from crossperf.campaign.assembling import assemble
 from crossperf.campaign.counting import count
 from crossperf.campaign.spec import CountSet, Mode, Spec, Work, read
 from crossperf.campaign.timing import visit
 
-__all__ = ["CountSet", "Mode", "Spec", "Work", "assemble", "count", "read", "recount", "visit"]
+__all__ = ["CountSet", "Mode", "Spec", "Work", "assemble", "count", "read", "visit"]

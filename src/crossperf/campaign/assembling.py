@@ -1,18 +1,21 @@
-"""Joins times and counts into runs: one for each repeat of each visit of an input on a platform, all per pass."""
+"""Joins times and counts into runs: one for each repeat of each visit of an input on a platform.
+
+Runs are those of one pass, or of whole programs with some passes, composed of what the parts took.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crossperf.campaign.log import Copies, CountedInput, TimedInput, counted, machines, timed
+from crossperf.campaign.composing import Composer
+from crossperf.campaign.log import Copies, CountedInput, TimedInput, counted, machines, starts, timed
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.importers.measurement import Measurement, to_run
 from crossperf.platforms import MachineFacts
-from crossperf.records import COLUMNS, OK, Run
+from crossperf.records import Run
 
 #: What the measured program counts itself goes by this name among the tools.
 _OWN = "testbed"
@@ -20,63 +23,39 @@ _OWN = "testbed"
 _SYSTEM = "os"
 
 
-def assemble(spec: Spec, folder: Path) -> list[Run]:
-    """Return the runs of all that was timed so far, with the counters that are there; failed visits are failed runs."""
+def assemble(spec: Spec, folder: Path, passes: Mapping[Work, int] | None = None) -> list[Run]:
+    """Return the runs of all that was timed so far, with the counters that are there; failed visits are failed runs.
+
+    Parameters
+    ----------
+    passes
+        How many passes each program makes. The runs are then those of whole programs, named by their passes too;
+        without, those of a pass.
+    """
     facts_of = machines(folder)
     visits: dict[tuple[str, Work], list[TimedInput]] = {}
-    for visit in timed(folder):
+    composer = Composer(passes or {}, starts(folder))
+    for visit in timed(folder) if passes is None else composer.visits(timed(folder)):
         visits.setdefault((visit.platform, visit.work), []).append(visit)
-    counts = _Counts(spec, folder)
+    found = [known for known in counted(folder) if known.error is None]
+    counts = _Counts(spec, found if passes is None else composer.counts(found))
+    works = spec.works if passes is None else [composer.named(work) for work in spec.works if work in passes]
     runs: list[Run] = []
     for mode in spec.modes.values():
         facts = facts_of.get(mode.name, MachineFacts())
-        for work in spec.works:
+        for work in works:
             cell = _Cell(mode, work, counts, facts)
             of_cell = (run for visit in visits.get((mode.name, work), ()) for run in cell.runs(visit))
             runs += [replace(run, repeat=number) for number, run in enumerate(of_cell)]
     return runs
 
 
-def recount(spec: Spec, folder: Path, runs: Iterable[Run]) -> list[Run]:
-    """Return runs as they were timed, with counters taken anew from the counts of a folder.
-
-    What a tool counted before stands where the folder has none of its counts, and the catalog's formulas of today are
-    applied to it; times and what the program counted itself stay.
-    """
-    counts = _Counts(spec, folder)
-    return [_recounted(run, counts) for run in runs]
-
-
-def _recounted(run: Run, counts: _Counts) -> Run:
-    if run.status != OK:
-        return run
-    provenance = {name: _object(run.metadata.get(name) or {}) for name in ("measured_by", "events", "tools")}
-    measured_by, events = provenance["measured_by"], provenance["events"]
-    tools = {facts["tool"]: facts for facts in provenance["tools"]}
-    mode = counts.spec.mode(run.platform)
-    fresh = counts.measured(mode, Work(run.app, run.input))
-    kept = [
-        Measurement(tool, of_tool, tools[tool].get("version"), notes=tuple(tools[tool].get("notes", ())))
-        for tool, of_tool in events.items()
-        if tool not in {measurement.tool for measurement in fresh}
-    ]
-    own = {name: value for name, value in run.counters.items() if measured_by.get(name) == _OWN}
-    columns = {name: getattr(run, name) for name in COLUMNS if name != "source_tool"}
-    columns |= {name: value for name, value in run.metadata.items() if name not in (*provenance, "missing")}
-    return to_run([*fresh, *kept, Measurement(_OWN, counters=own)], **columns)
-
-
-def _object(value: Any) -> Any:
-    """Return what a cell of a table holds as JSON."""
-    return json.loads(value) if isinstance(value, str) else value
-
-
 class _Counts:
     """What was counted in a folder, as measurements."""
 
-    def __init__(self, spec: Spec, folder: Path) -> None:
+    def __init__(self, spec: Spec, found: Iterable[CountedInput]) -> None:
         self.spec = spec
-        self._of = {(counts.counts, counts.work): counts for counts in counted(folder) if counts.error is None}
+        self._of = {(counts.counts, counts.work): counts for counts in found}
 
     def of(self, mode: Mode, work: Work) -> list[CountedInput]:
         return [self._of[name, work] for name in mode.counts if (name, work) in self._of]
@@ -86,8 +65,11 @@ class _Counts:
         measurements = []
         for counts in self.of(mode, work):
             how = self.spec.counts[counts.counts]
-            notes = ("one pass, counted apart from the times", *counts.notes, *filter(None, [how.note]))
-            measurements.append(Measurement(how.tool, counts.events, counts.version, notes=notes))
+            notes = ("counted apart from the times", *counts.notes, *filter(None, [how.note]))
+            events = counts.events
+            if mode.threads > 1:  # counted with one thread
+                events = {name: value for name, value in events.items() if name != "qemu.busiest_thread"}
+            measurements.append(Measurement(how.tool, events, counts.version, notes=notes))
         return measurements
 
 

@@ -20,9 +20,9 @@ from crossperf.campaign.spec import CountSet, Spec, Work
 from crossperf.collect import qemu, valgrind
 from crossperf.collect.family import end_family
 from crossperf.collect.ncu import NcuBackend
-from crossperf.collect.process import version_of
+from crossperf.collect.process import Runner, version_of
 from crossperf.collect.qemu import QemuBackend
-from crossperf.collect.valgrind import ValgrindBackend, by_vectors
+from crossperf.collect.valgrind import CacheShape, ValgrindBackend, by_vectors
 from crossperf.errors import CollectError
 from crossperf.importers import ncu
 from crossperf.importers.measurement import Measurement
@@ -30,7 +30,7 @@ from crossperf.importers.measurement import Measurement
 Say = Callable[[str], None]
 _LIMIT_S = 600.0
 #: What a pass has nothing of, since it is counted after the start, and with one thread whatever the platform.
-_NOT_OF_A_PASS = ("qemu.startup_", "qemu.threads", "qemu.busiest_thread", "qemu.files_opened", "qemu.bytes_read")
+_NOT_OF_A_PASS = ("qemu.startup_", "qemu.threads")
 #: Inputs that one process under ncu counts; more would lose more when it is killed.
 _NCU_BATCH = 40
 
@@ -50,16 +50,27 @@ def count(
     if not os.access(counts.program, os.X_OK):
         raise CollectError(f"{counts.program}: found no program to count. Build it first: make -C testbed cpu, or gpu.")
     path = folder / COUNTS
-    done = {known.work for known in counted(folder) if known.counts == counts.name}
-    left = [work for work in spec.works if work not in done]
+    sets = [counts, *(other for other in spec.counts.values() if other != counts and _with(counts, other))]
+    done = [{known.work for known in counted(folder) if known.counts == each.name} for each in sets]
+    left = [work for work in spec.works if any(work not in known for known in done)]
     start = time.monotonic()
-    answers = _ncu(counts, left, until) if counts.tool == "ncu" else _simulated(counts, left, jobs, until)
+    answers = _ncu(counts, left, until) if counts.tool == "ncu" else _simulated(sets, left, jobs, until)
     for number, facts in enumerate(answers, start=1):
-        add(path, {"counts": counts.name, "tool": counts.tool, **facts})
+        for each, events in zip(sets, facts.pop("sets", [{}] * len(sets)), strict=True):
+            add(path, {"counts": each.name, "tool": each.tool, **facts, **events})
         remaining_s = (time.monotonic() - start) / number * (len(left) - number)
         failed = f": {facts['error']}" if "error" in facts else ""
         work = Work(facts["workload"], facts["input"])
         say(f"{counts.name}: {number}/{len(left)} {work.line}{failed} ({in_words(remaining_s)} left)")
+
+
+def _with(counts: CountSet, other: CountSet) -> bool:
+    """Tell whether other counts come from the same execution: those of qemu, whatever the caches."""
+    return counts.tool == other.tool == "qemu" and counts.program == other.program
+
+
+#: Events of a pass, and of a whole process with one pass where the tool tells them apart.
+Events = dict[str, Any]
 
 
 class _Simulator(Protocol):
@@ -75,8 +86,12 @@ class _Simulator(Protocol):
     def line(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:
         """Return what to execute so that the marked part is counted into a folder, and under which variables."""
 
-    def measured(self, folder: Path) -> Measurement:
-        """Return what was counted into a folder."""
+    def measured(self, folder: Path) -> list[Events]:
+        """Return what was counted into a folder, for each set of counts."""
+
+
+def _events(measured: Measurement) -> Events:
+    return {"events": dict(measured.events), "notes": list(measured.notes)}
 
 
 class _Valgrind(ValgrindBackend):
@@ -88,11 +103,13 @@ class _Valgrind(ValgrindBackend):
         # Neither set-up nor the pass that warms the caches is collected: the program says where the region begins.
         return [*self.prefix(folder), "--instr-atstart=no", "--collect-atstart=no", *command], by_vectors()
 
-    def measured(self, folder: Path) -> Measurement:
-        return valgrind.measured_in(folder)
+    def measured(self, folder: Path) -> list[Events]:
+        return [_events(valgrind.measured_in(folder))]
 
 
 class _Qemu(QemuBackend):
+    _faults: Mapping[str, float | None] = {}
+
     @property
     def version(self) -> str | None:
         return version_of(self._qemu or self.name, r"\d+\.[\d.]+")
@@ -100,23 +117,53 @@ class _Qemu(QemuBackend):
     def line(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:  # type: ignore[override]
         return list(super().line(command)), self.environment(folder)
 
-    def measured(self, folder: Path) -> Measurement:
-        own = qemu.measured_in(folder, self.caches)
-        of_pass = {name: value for name, value in own.events.items() if not name.startswith(_NOT_OF_A_PASS)}
-        return replace(own, events=of_pass)
+    def measured(self, folder: Path) -> list[Events]:
+        # The program has its counts reported before and after its second pass: that is the image 1 of its process.
+        reports = list(folder.iterdir())
+        of_pass, once = folder / "pass", folder / "once"
+        of_pass.mkdir()
+        once.mkdir()
+        if not any(report.suffix == ".1" for report in reports):
+            raise CollectError("the program marks no pass: expected CALLGRIND_DUMP_STATS before and after its second")
+        for report in reports:
+            report.rename((of_pass if report.suffix == ".1" else once) / report.name)
+        parts = ((qemu.measured_in(of_pass, caches), qemu.measured_in(once, caches)) for caches in self._all())
+        return [
+            {**_events(replace(own, events=_of_a_pass(own))), "once": {**whole.events, **self._faults}}
+            for own, whole in parts
+        ]
+
+    def _all(self) -> tuple[Mapping[str, CacheShape], ...]:
+        return (self.caches, *self.others)
+
+    def prepare(self, program: Path) -> None:
+        """Count the page faults of the program's start, which are the same for all inputs."""
+        with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
+            faults = qemu.startup_faults([str(program), "--list"], Runner(_LIMIT_S), Path(name))
+        self._faults = {"qemu.startup_page_faults": faults}
 
 
-def _simulator(counts: CountSet) -> _Simulator:
-    return _Valgrind(counts.caches) if counts.tool == "valgrind" else _Qemu(counts.caches, toggles=True)
+def _of_a_pass(own: Measurement) -> dict[str, float | None]:
+    return {name: value for name, value in own.events.items() if not name.startswith(_NOT_OF_A_PASS)}
 
 
-def _simulated(counts: CountSet, left: Sequence[Work], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
-    simulator = _simulator(counts)
+def _simulator(sets: Sequence[CountSet]) -> _Simulator:
+    counts = sets[0]
+    if counts.tool == "valgrind":
+        return _Valgrind(counts.caches)
+    simulator = _Qemu(counts.caches, others=[other.caches for other in sets[1:]])
+    if simulator.why_not() is None:
+        simulator.prepare(counts.program)
+    return simulator
+
+
+def _simulated(sets: Sequence[CountSet], left: Sequence[Work], jobs: int, until: float | None) -> Iterator[Events]:
+    counts, simulator = sets[0], _simulator(sets)
     if why_not := simulator.why_not():
         raise CollectError(f"counts {counts.name}: {why_not}")
     running = _Running()
 
-    def count_input(work: Work) -> dict[str, Any] | None:
+    def count_input(work: Work) -> Events | None:
         if running.stopped or (until is not None and time.monotonic() >= until):
             return None
         return _under(simulator, counts, work, running)
@@ -164,7 +211,7 @@ class _Running:
                 end_family(process.pid, kindly=False)
 
 
-def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Running) -> dict[str, Any] | None:
+def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Running) -> Events | None:
     about = {"workload": work.workload, "input": work.input}
     with tempfile.TemporaryDirectory(prefix="crossperf-") as name:
         folder = Path(name)
@@ -177,9 +224,7 @@ def _under(simulator: _Simulator, counts: CountSet, work: Work, running: _Runnin
         program = _last_line(output)
         if status != 0 or program is None or "error" in program:
             return about | {"error": (program or {}).get("error", f"exit status {status} under {counts.tool}")}
-        measured = simulator.measured(folder)
-    facts = {"events": dict(measured.events), "notes": list(measured.notes), "version": simulator.version}
-    return about | facts | {"program": program}
+        return about | {"sets": simulator.measured(folder), "version": simulator.version, "program": program}
 
 
 def _last_line(text: str) -> dict[str, Any] | None:

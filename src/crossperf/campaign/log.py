@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import statistics
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 from crossperf import plain
 from crossperf.campaign.spec import Work
 from crossperf.errors import CollectError
+from crossperf.files import whole as whole_file
 from crossperf.platforms import MachineFacts
 from crossperf.runs import jsonl
 
@@ -21,11 +23,24 @@ COUNTS = "counts.jsonl"
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a program: its seconds, and what the program and the kernel counted in it."""
+
+    seconds: float = 0.0
+    page_faults: float | None = 0.0
+    bytes_read: float | None = 0.0
+    bytes_written: float | None = 0.0
+    files_opened: float | None = 0.0
+    bytes_to_device: float | None = 0.0
+    bytes_to_host: float | None = 0.0
+
+
+@dataclass(frozen=True)
 class TimedInput:
     """One visit of an input on a platform: the seconds of each repeat, or the error that kept it from ending.
 
     Faults, bytes and files are those of one pass, as the program and the kernel count them. Of a command, `system` are
-    the kernel's counts for each repeat.
+    the kernel's counts for each repeat. A program that tells of its parts has set-up, a first pass and a rest besides.
     """
 
     platform: str
@@ -46,6 +61,9 @@ class TimedInput:
     bytes_to_host: float | None = None
     system: tuple[Mapping[str, float | None], ...] = ()
     version: str | None = None
+    set_up: Part | None = None
+    first: Part | None = None
+    rest: Part | None = None
 
     @property
     def work(self) -> Work:
@@ -70,13 +88,17 @@ class Copies:
 
 @dataclass(frozen=True)
 class CountedInput:
-    """The events of one pass of an input, or the error that kept it from being counted."""
+    """The events of one pass of an input, or the error that kept it from being counted.
+
+    `once` are those of a whole process with one pass, where the program tells of its parts.
+    """
 
     counts: str
     workload: str
     input: str
     error: str | None = None
     events: Mapping[str, float | None] = field(default_factory=dict)
+    once: Mapping[str, float | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     version: str | None = None
     program: Copies | None = None
@@ -108,9 +130,29 @@ def add(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log; none where it is absent."""
+    """Yield the lines of a log, those of its archive first; none where both are absent."""
+    archive = archive_of(path)
+    if archive.exists():
+        with lzma.open(archive, "rt", encoding="utf-8") as file:
+            yield from (row for row in map(json.loads, file) if isinstance(row, dict))
     if path.exists():
         yield from (row for _, row in jsonl.objects(path) if isinstance(row, dict))
+
+
+def archive_of(path: Path) -> Path:
+    """Return the compressed file that holds what was in a log when it was put away."""
+    return path.with_name(f"{path.name}.xz")
+
+
+def put_away(folder: Path, into: Path) -> None:
+    """Compress the logs of a folder, archives included, into archives of another or the same."""
+    into.mkdir(parents=True, exist_ok=True)
+    for name in (TIMES, COUNTS):
+        unique = dict.fromkeys(json.dumps(line, separators=(",", ":")) for line in lines(folder / name))
+        if unique:
+            data = lzma.compress("".join(f"{line}\n" for line in unique).encode(), preset=9 | lzma.PRESET_EXTREME)
+            with whole_file(archive_of(into / name)) as part:
+                part.write_bytes(data)
 
 
 @dataclass(frozen=True)
@@ -119,6 +161,22 @@ class Round:
 
     name: str
     platforms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a platform's program takes to start and end, at one end of a round: each repeat, and the kernel's counts."""
+
+    platform: str
+    round: str
+    seconds: tuple[float, ...]
+    system: tuple[Mapping[str, float | None], ...] = ()
+
+
+def starts(folder: Path) -> list[Start]:
+    """Return every start that was timed so far."""
+    path = folder / TIMES
+    return [_record(Start, line, path) for line in lines(path) if "start" in line]
 
 
 def timed(folder: Path) -> list[TimedInput]:
@@ -156,7 +214,7 @@ def _copies(line: Mapping[str, Any]) -> Any:
     return next((part for part in line.values() if isinstance(part, dict) and "bytes_to_device" in part), None)
 
 
-Record = TypeVar("Record", TimedInput, CountedInput, Round)
+Record = TypeVar("Record", TimedInput, CountedInput, Round, Start)
 
 
 def _record(kind: type[Record], line: Mapping[str, Any], path: Path) -> Record:

@@ -6,7 +6,7 @@ import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,11 @@ class Mode:
     counts: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     check: bool = False
+
+    def alone(self) -> Mode:
+        """Return the same platform with its program executed for each input, as a command."""
+        words = (str(self.program).replace("{", "{{").replace("}", "}}"), "{workload}", "{input}")
+        return replace(self, program=None, command=(*words, "--threads", "{threads}"))
 
     def line(self, work: Work) -> list[str]:
         """Return the command for an input, with placeholders filled in; no shell sees it.
@@ -92,8 +97,9 @@ class CountSet:
 class Spec:
     """A campaign: each of `visits` rounds times every work on every mode once, with `repeats` in a row.
 
-    The inputs of `calibration` are timed at both ends of a round. The order of a round follows from `seed`. A program
-    that gives no answer for `limit_s` seconds has hung.
+    The inputs of `calibration` are timed at both ends of a round, and so are whole processes of the program with the
+    input `start`, which does nothing. The order of a round follows from `seed`. A program that gives no answer for
+    `limit_s` seconds has hung.
     """
 
     works: Sequence[Work]
@@ -104,6 +110,7 @@ class Spec:
     calibration: tuple[Work, ...] = ()
     seed: int = 0
     limit_s: float = 600.0
+    start: Work | None = None
 
     def mode(self, name: str) -> Mode:
         """Return a platform by name."""
@@ -135,13 +142,14 @@ def read(path: Path) -> Spec:
     problems += _unfilled(modes.values(), [*works, *calibration])
     if "spread" in table:
         problems.append("spread is no more a setting: take it out, and ask for several visits instead")
-    known = {"inputs", "counts", "platforms", "visits", "repeats", "seed", "limit_s", "calibration", "spread"}
+    start = _calibration(table.get("start", []), problems, "start")[:1]
+    known = {"inputs", "counts", "platforms", "visits", "repeats", "seed", "limit_s", "calibration", "start", "spread"}
     problems += [
         f"{name!r} is no setting of a campaign{did_you_mean(name, known)}" for name in sorted({*table} - known)
     ]
     if problems:
         raise SettingsError(f"{path}: {'; '.join(problems)}. Correct the spec.", path=str(path), problems=problems)
-    return Spec(works, modes, counts, repeats, visits, calibration, seed, float(limit_s))
+    return Spec(works, modes, counts, repeats, visits, calibration, seed, float(limit_s), *start)
 
 
 def _whole(table: Mapping[str, Any], name: str, default: int, problems: list[str], least: int = 1) -> int:
@@ -152,12 +160,12 @@ def _whole(table: Mapping[str, Any], name: str, default: int, problems: list[str
     return value
 
 
-def _calibration(value: Any, problems: list[str]) -> tuple[Work, ...]:
+def _calibration(value: Any, problems: list[str], setting: str = "calibration") -> tuple[Work, ...]:
     """Return the inputs that are timed at both ends of a round: one as a text, several as a list."""
     lines = [value] if isinstance(value, str) else value
     if not isinstance(lines, list) or not all(isinstance(line, str) and line.strip() for line in lines):
         expected = "workloads with their inputs, such as ['triad size=100000']"
-        problems.append(f"calibration is {value!r}, expected {expected}")
+        problems.append(f"{setting} is {value!r}, expected {expected}")
         return ()
     return tuple(_work(*line.split(maxsplit=1)) for line in lines)
 

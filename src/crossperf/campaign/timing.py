@@ -19,6 +19,8 @@ from crossperf.campaign.rounds import Rounds, Turn, batches
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.errors import CollectError, several
 
+#: Visits of a start at each end of a round.
+_STARTS = 2
 _ENDED = "the program ended or hung at this input"
 Say = Callable[[str], None]
 
@@ -68,8 +70,10 @@ class _Visiting:
     def _round(self, name: str, number: int) -> None:
         left, self._left = self._plan.left(name), self._plan.n_left()
         before = self._calibrate(name, left, "before")
+        self._time_starts(name, left)
         for batch in batches(self._spec, number, left):
             self._take(name, batch)
+        self._time_starts(name, left)
         after = self._calibrate(name, left, "after")
         if not self._over:
             n_visits = several(sum(map(len, left.values())), "visit")
@@ -119,6 +123,18 @@ class _Visiting:
                 add(self._path, about | {"host": socket.gethostname(), **_times(facts)})
                 medians[f"{work.line} on {mode.name}"] = statistics.median(facts["seconds"])
         return medians
+
+    def _time_starts(self, name: str, left: dict[Mode, list[Work]]) -> None:
+        """Time processes of each program that only start and end."""
+        for mode in [mode for mode in left if mode.program is not None and self._spec.start is not None]:
+            works = [self._spec.start] * _STARTS if self._spec.start else []
+            with closing(answers(self._spec, mode.alone(), works, self._guard, self._until)) as facts_of_each:
+                for facts in facts_of_each:
+                    if not facts.get("seconds"):
+                        problem = f"the start {works[0].line!r} failed ({facts.get('error', _ENDED)})"
+                        raise CollectError(f"platform {mode.name}: {problem}. Fix the program first.")
+                    about = {"platform": mode.name, "round": name, "start": works[0].line, "host": socket.gethostname()}
+                    add(self._path, about | {"system": facts["system"], **_times(facts)})
 
 
 def _times(facts: dict[str, Any]) -> dict[str, Any]:

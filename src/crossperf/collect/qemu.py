@@ -46,7 +46,7 @@ CURVE = {
 #: What a report counts that is added up over processes as it is.
 _SUMS = (
     "loads", "stores", "bytes_loaded", "bytes_stored", "sequential", "irregular",
-    "footprint_bytes", "conditional", "conditional_missed", "indirect", "indirect_missed", "unsure", "files_opened",
+    "conditional", "conditional_missed", "indirect", "indirect_missed", "unsure", "files_opened",
     "bytes_read",
 )  # fmt: skip
 #: The ending of the file in which our library names a launcher.
@@ -74,8 +74,6 @@ class QemuBackend:
         ``D1`` and ``LL``, whose sizes are looked up in the miss-ratio curve.
     notes
         What is to be known about these caches, such as that they were assumed.
-    toggles
-        Count only between ``CALLGRIND_TOGGLE_COLLECT`` marks.
     others
         Caches of other machines, simulated in the same execution for :func:`measured_in`.
     """
@@ -87,12 +85,10 @@ class QemuBackend:
         caches: Mapping[str, CacheShape],
         notes: Sequence[str] = (),
         *,
-        toggles: bool = False,
         others: Sequence[Mapping[str, CacheShape]] = (),
     ) -> None:
         self.caches = dict(caches)
         self.others = tuple(others)
-        self.toggles = toggles
         self._notes = tuple(notes)
         self._machine = python_platform.machine()
         self._qemu = shutil.which(f"qemu-{self._machine}")
@@ -125,7 +121,7 @@ class QemuBackend:
             own = measured_in(folder, self.caches)
             events = {**own.events, "qemu.startup_page_faults": None}
             if events["qemu.startup_instructions"] is not None and not runner.interrupted:
-                events["qemu.startup_page_faults"] = _startup_faults(command, runner, Path(name))
+                events["qemu.startup_page_faults"] = startup_faults(command, runner, Path(name))
         facts = {"cache_sizes": {level: self.caches[level][0] for level in ("D1", "LL")}}
         shown = ("env", *(f"{name}={value}" for name, value in variables.items()), *line)
         version = version_of(self._qemu or self.name, r"\d+\.[\d.]+")
@@ -156,7 +152,7 @@ class QemuBackend:
         }
         first = dict.fromkeys(filter(None, map(_first_cache, (self.caches, *self.others))))
         variables |= {"CROSSPERF_QEMU_D1": " ".join(first)} if first else {}
-        return variables | ({"CROSSPERF_QEMU_TOGGLES": "1"} if self.toggles else {})
+        return variables
 
     @cached_property
     def _fallback(self) -> tempfile.TemporaryDirectory[str]:
@@ -171,7 +167,7 @@ class QemuBackend:
         return shared_library("preload.c", Path(self._fallback.name))
 
 
-def _startup_faults(command: Sequence[str], runner: Runner, folder: Path) -> float | None:
+def startup_faults(command: Sequence[str], runner: Runner, folder: Path) -> float | None:
     """Return the page faults before ``main`` of all processes, from one more native execution: qemu has its own."""
     place = folder / "startup"
     place.mkdir()
@@ -284,12 +280,23 @@ def _sums(reports: Sequence[ProcessReport]) -> dict[str, float | None]:
     sums: dict[str, float | None] = {
         f"qemu.{name}": float(sum(report.counts[name] for report in reports)) for name in _SUMS
     }
+    sums["qemu.footprint_bytes"] = _footprint(reports)
     # Without our library nobody says where main and parallel regions begin.
     seen = all(report.counts["main"] or report.counts["forked"] for report in reports)
     marked = any(report.counts["marked"] for report in reports)
     for names, known in ((_OF_START, seen and not marked), (_OF_REGIONS, seen)):
         sums |= {f"qemu.{name}": float(sum(r.counts[name] for r in reports)) if known else None for name in names}
     return sums
+
+
+def _footprint(reports: Sequence[ProcessReport]) -> float:
+    """Return the memory of all programs; the parts of one, between reports that it asks for, share theirs."""
+    total, most = 0.0, 0.0
+    for report in sorted(reports, key=lambda report: (report.pid, report.image)):
+        most = max(most, float(report.counts["footprint_bytes"]))
+        if report.counts["ended"] != "dump":
+            total, most = total + most, 0.0
+    return total + most
 
 
 def _threads(reports: Sequence[ProcessReport], written: Sequence[ProcessReport]) -> dict[str, float | None]:

@@ -89,7 +89,7 @@ enum {
     SITE_CHUNKS = 1 << 14,
     PAGE = 4096,
     AT_PAGE_END = 1 << 15, // added to the number of a block's instructions, which is at most 512
-    STORES = 8,            // addresses of the last stores: what a mark hands over was stored just before it
+    STORES = 32,           // addresses of the last stores: what a mark hands over was stored shortly before it
 };
 enum ending { OTHER, CONDITIONAL, INDIRECT };
 
@@ -167,7 +167,6 @@ static uint32_t n_buckets, n_blocks, n_sites, blocks_room;
 static uint64_t busiest_thread, threads, blocks_left_out;
 
 static struct {
-    bool toggles, toggled;     // collection is switched by CALLGRIND_TOGGLE_COLLECT, from off
     bool marked;               // the program marks a part of its own
     int depth;                 // how many marked parts are open
     bool main_seen;
@@ -445,7 +444,7 @@ static void on_block(unsigned vcpu, void *data) {
 // Marks: a sequence that does nothing, valgrind's client request, with the address of six words in a register.
 
 enum {
-    CALLGRIND = ('C' << 24) | ('T' << 16), DUMP = CALLGRIND, TOGGLE = CALLGRIND + 2,
+    CALLGRIND = ('C' << 24) | ('T' << 16), DUMP = CALLGRIND,
     OURS = ('X' << 24) | ('P' << 16), MAIN_BEGINS = OURS + 1, PARALLEL_BEGINS, PARALLEL_ENDS, PART_BEGINS, PART_ENDS,
 };
 
@@ -462,7 +461,12 @@ static void start_over(void) {
     marks.parallel_regions = marks.parallel_instructions = marks.parallel_begin = 0;
 }
 static void switch_counting(void) {
-    on = (!marks.toggles || marks.toggled) && (!marks.marked || marks.depth > 0);
+    on = !marks.marked || marks.depth > 0;
+}
+// Codes of marks begin with two letters, those of their tool.
+static bool is_code(uint64_t word) {
+    unsigned first = word >> 24 & 0xff, second = word >> 16 & 0xff;
+    return word >> 32 == 0 && first >= 'A' && first <= 'Z' && second >= 'A' && second <= 'Z';
 }
 // A plugin cannot read registers before API 4, so the code is found where the last stores went.
 static uint32_t code_of_mark(const struct cpu *c) {
@@ -471,7 +475,7 @@ static uint32_t code_of_mark(const struct cpu *c) {
     for (unsigned back = 1; back <= STORES && !code; back++) {
         uint64_t word = 0;
         if (pread(memory, &word, sizeof word, (off_t)c->stores[(c->next_store - back) % STORES]) != sizeof word) continue;
-        if ((word & ~UINT64_C(0xffff)) == CALLGRIND || (word & ~UINT64_C(0xffff)) == OURS) code = (uint32_t)word;
+        if (is_code(word)) code = (uint32_t)word;
     }
     if (memory >= 0) close(memory);
     return code;
@@ -489,9 +493,6 @@ static void on_mark(unsigned vcpu, void *data) {
     switch (code) {
     case DUMP:
         dump();
-        break;
-    case TOGGLE:
-        marks.toggled = !marks.toggled;
         break;
     case PART_BEGINS:
         if (!marks.marked) start_over();
@@ -690,7 +691,7 @@ static void report(const char *ended) {
     if (!file) return;
 #define NUMBER(name, value) fprintf(file, "\"%s\": %llu, ", name, (unsigned long long)(value))
     fprintf(file, "{\"version\": 1, \"ended\": \"%s\", \"forked\": %s, \"main\": %s, \"marked\": %s, ", ended,
-            forked ? "true" : "false", marks.main_seen ? "true" : "false", marks.marked || marks.toggles ? "true" : "false");
+            forked ? "true" : "false", marks.main_seen ? "true" : "false", marks.marked ? "true" : "false");
     NUMBER("instructions", t.instructions);
     NUMBER("loads", t.accesses[0]);
     NUMBER("stores", t.accesses[1]);
@@ -806,7 +807,6 @@ PUBLIC int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int a
     calls = on_arm ? &calls_on_arm : &calls_on_x86;
     folder = getenv("CROSSPERF_QEMU_OUT");
     if (!folder) return 1;
-    marks.toggles = getenv("CROSSPERF_QEMU_TOGGLES") != NULL;
     const char *d1 = getenv("CROSSPERF_QEMU_D1");  // SETS,WAYS, and others after spaces
     while (d1 && n_first < MOST_FIRST) {
         struct first cache = {0, 0};
