@@ -47,13 +47,16 @@ def visit(
     try:
         app = read()[name]
         count = threads if app.parallel else 1
+        about["threads"] = count
         runs = [measure(app, app.case(label), count, place, expected) for _ in range(repeats)]
     except (KeyError, ValueError, OSError, RuntimeError) as error:
         return about | {"error": f"{type(error).__name__}: {error}"}
     for run in runs:
         if run["status"] not in ("ok", "unchecked"):
             return about | {"error": f"{run['status']}: {run.get('message', run['digest'])}"}
-    return about | {"seconds": [run["seconds"] for run in runs], "passes": 1, "checksum": runs[0]["digest"]}
+    counted = {key: runs[0][key] for key in ("page_faults", "bytes_read", "bytes_written")}
+    times = {"seconds": [run["seconds"] for run in runs], "passes": 1, "checksum": runs[0]["digest"]}
+    return about | times | counted
 
 
 def inputs_file() -> str:
