@@ -76,12 +76,22 @@ class QemuBackend:
         What is to be known about these caches, such as that they were assumed.
     toggles
         Count only between ``CALLGRIND_TOGGLE_COLLECT`` marks.
+    others
+        Caches of other machines, simulated in the same execution for :func:`measured_in`.
     """
 
     name = "qemu"
 
-    def __init__(self, caches: Mapping[str, CacheShape], notes: Sequence[str] = (), *, toggles: bool = False) -> None:
+    def __init__(
+        self,
+        caches: Mapping[str, CacheShape],
+        notes: Sequence[str] = (),
+        *,
+        toggles: bool = False,
+        others: Sequence[Mapping[str, CacheShape]] = (),
+    ) -> None:
         self.caches = dict(caches)
+        self.others = tuple(others)
         self.toggles = toggles
         self._notes = tuple(notes)
         self._machine = python_platform.machine()
@@ -143,8 +153,9 @@ class QemuBackend:
             "CROSSPERF_QEMU_OUT": str(folder),
             "CROSSPERF_LAUNCHERS": f" {' '.join(sorted(left_out()))} ",
             "LD_PRELOAD": preloaded(self._shim),
-            **_first_cache(self.caches),
         }
+        first = dict.fromkeys(filter(None, map(_first_cache, (self.caches, *self.others))))
+        variables |= {"CROSSPERF_QEMU_D1": " ".join(first)} if first else {}
         return variables | ({"CROSSPERF_QEMU_TOGGLES": "1"} if self.toggles else {})
 
     @cached_property
@@ -304,9 +315,10 @@ def _at_sizes(reports: Sequence[ProcessReport], caches: Mapping[str, CacheShape]
     sizes = {f"misses_{name}": size for name, size in CURVE.items()}
     sizes |= {f"{level.lower()}_misses": caches[level][0] for level in ("D1", "LL") if level in caches}
     most, events = float(accesses), {}
-    if _first_cache(caches):
+    first = _first_cache(caches)
+    if first and all(first in report.counts["d1_misses"] for report in reports):
         del sizes["d1_misses"]
-        simulated = float(sum(report.counts["d1_misses"] for report in reports))
+        simulated = float(sum(report.counts["d1_misses"][first] for report in reports))
         events["qemu.d1_misses"] = min(most, simulated)
     for name, size in sorted(sizes.items(), key=lambda item: item[1]):
         # A larger cache never misses more, which two samples do not know of each other.
@@ -317,12 +329,12 @@ def _at_sizes(reports: Sequence[ProcessReport], caches: Mapping[str, CacheShape]
     return dict(events)
 
 
-def _first_cache(caches: Mapping[str, CacheShape]) -> dict[str, str]:
-    """Return the variable that has the plugin simulate the first data cache, where its lines have 64 bytes."""
+def _first_cache(caches: Mapping[str, CacheShape]) -> str | None:
+    """Return the sets and ways of the first data cache as the plugin names them, where its lines have 64 bytes."""
     if "D1" not in caches or caches["D1"][2] != _LINE_BYTES:
-        return {}
+        return None
     size, ways, line = caches["D1"]
-    return {"CROSSPERF_QEMU_D1": f"{size // (ways * line)},{ways}"}
+    return f"{size // (ways * line)},{ways}"
 
 
 def misses(distances: Sequence[float], lines: float) -> float:

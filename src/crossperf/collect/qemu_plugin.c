@@ -82,6 +82,7 @@ enum {
     TARGETS = 1 << 11,
     MOST_SETS = 1 << 14,
     MOST_WAYS = 64,
+    MOST_FIRST = 4,        // first data caches that are simulated side by side
     VCPUS = 1 << 16,
     CHUNK = 1 << 10,       // counters are made in chunks, when first used
     BLOCK_CHUNKS = 1 << 12,
@@ -116,7 +117,7 @@ struct slot { uint64_t line; uint32_t time, part; };
 
 // Counted while counting is on; cleared where a marked part begins and in a forked child.
 struct counts {
-    uint64_t instructions, accesses[2], bytes[2], sequential, irregular, d1_misses;
+    uint64_t instructions, accesses[2], bytes[2], sequential, irregular, d1_misses[MOST_FIRST];
     uint64_t conditional, conditional_missed, indirect, indirect_missed, unsure;
     uint64_t files_opened, bytes_read;
 };
@@ -146,7 +147,7 @@ struct cpu {
     // The access that the current instruction has begun: a vector comes in pieces of 8 bytes.
     uint64_t open_key, open_end, open_room;
     uint64_t last_line;
-    uint64_t *d1;                  // the first data cache: the lines of each set, last touched first
+    uint64_t *d1[MOST_FIRST];      // first data caches: the lines of each set, last touched first
     struct stack far, near;
     uint32_t part;
     // Branches.
@@ -180,7 +181,8 @@ static char report_path[4096];
 static const char *folder;
 static pid_t pid;
 static bool forked, on_x86, on_arm;
-static unsigned d1_sets, d1_ways;  // none: only the curve tells of caches
+static struct first { unsigned sets, ways; } first[MOST_FIRST];
+static unsigned n_first;  // none: only the curve tells of caches
 
 static uint64_t mixed(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -304,23 +306,23 @@ static void begin_near(struct cpu *c) {
     c->near.slots = zeroed(SLOTS, sizeof *c->near.slots);
     memcpy(c->near.slots, c->far.slots, SLOTS * sizeof *c->near.slots);
 }
-static inline void look_up(struct cpu *c, uint64_t line) {
-    uint64_t *set = c->d1 + line % d1_sets * d1_ways, before = set[0];
+static inline void look_up(struct cpu *c, unsigned cache, uint64_t line) {
+    unsigned ways = first[cache].ways, way = 1;
+    uint64_t *set = c->d1[cache] + line % first[cache].sets * ways, before = set[0];
     if (before == line) return;
-    unsigned way = 1;
-    while (way < d1_ways && set[way] != line) way++;
-    if (way == d1_ways) {
+    while (way < ways && set[way] != line) way++;
+    if (way == ways) {
         way--;
-        if (on) c->counts.d1_misses++;
+        if (on) c->counts.d1_misses[cache]++;
     }
     for (; way > 1; way--) set[way] = set[way - 1];
-    if (d1_ways > 1) set[1] = before;
+    if (ways > 1) set[1] = before;
     set[0] = line;
 }
 static inline void touch(struct cpu *c, uint64_t line) {
     if (line == c->last_line) return;  // distance 0: a hit in every cache
     c->last_line = line;
-    if (c->d1) look_up(c, line);
+    for (unsigned i = 0; i < n_first; i++) look_up(c, i, line);
     uint64_t hash = mixed(line);
     if (hash < c->near.threshold) sample(&c->near, line, hash, c->part);
     if (hash < c->far.threshold) {
@@ -443,7 +445,7 @@ static void on_block(unsigned vcpu, void *data) {
 // Marks: a sequence that does nothing, valgrind's client request, with the address of six words in a register.
 
 enum {
-    CALLGRIND = ('C' << 24) | ('T' << 16), TOGGLE = CALLGRIND + 2,
+    CALLGRIND = ('C' << 24) | ('T' << 16), DUMP = CALLGRIND, TOGGLE = CALLGRIND + 2,
     OURS = ('X' << 24) | ('P' << 16), MAIN_BEGINS = OURS + 1, PARALLEL_BEGINS, PARALLEL_ENDS, PART_BEGINS, PART_ENDS,
 };
 
@@ -478,11 +480,16 @@ static uint32_t code_of_mark(const struct cpu *c) {
 enum { OWN_FILES = 2, OWN_BYTES = 832 + 12 };
 static uint64_t less(uint64_t count, uint64_t own) { return count > own ? count - own : 0; }
 
+static void dump(void);
+
 static void on_mark(unsigned vcpu, void *data) {
     (void)data;
     uint32_t code = code_of_mark(cpus[vcpu]);
     pthread_mutex_lock(&lock);
     switch (code) {
+    case DUMP:
+        dump();
+        break;
     case TOGGLE:
         marks.toggled = !marks.toggled;
         break;
@@ -691,7 +698,10 @@ static void report(const char *ended) {
     NUMBER("bytes_stored", t.bytes[1]);
     NUMBER("sequential", t.sequential);
     NUMBER("irregular", t.irregular);
-    NUMBER("d1_misses", t.d1_misses);
+    fputs("\"d1_misses\": {", file);
+    for (unsigned i = 0; i < n_first; i++)
+        fprintf(file, "%s\"%u,%u\": %llu", i ? ", " : "", first[i].sets, first[i].ways, (unsigned long long)t.d1_misses[i]);
+    fputs("}, ", file);
     NUMBER("footprint_bytes", footprint());
     NUMBER("conditional", t.conditional);
     NUMBER("conditional_missed", t.conditional_missed);
@@ -714,6 +724,14 @@ static void report(const char *ended) {
     fputs("}\n", file);
     write_blocks(file);
     fclose(file);
+}
+// Reports what was counted so far and goes on from 0, caches as they are: what came since the last report is a part.
+static void dump(void) {
+    report("dump");
+    open_report();
+    start_over();
+    marks.startup_instructions = marks.startup_files = marks.startup_bytes = 0;
+    threads = 1;
 }
 static void on_exit_of_program(plugin_id id, void *data) {
     (void)id, (void)data;
@@ -773,7 +791,7 @@ static void on_thread(plugin_id id, unsigned vcpu) {
         c->era = era;
         c->far.slots = zeroed(SLOTS, sizeof *c->far.slots);
         c->contexts = zeroed(CONTEXTS, sizeof *c->contexts);
-        if (d1_sets) c->d1 = zeroed((size_t)d1_sets * d1_ways, sizeof *c->d1);
+        for (unsigned i = 0; i < n_first; i++) c->d1[i] = zeroed((size_t)first[i].sets * first[i].ways, sizeof **c->d1);
         cpus[vcpu] = c;
         if (vcpu > highest_cpu) highest_cpu = vcpu;
     }
@@ -789,9 +807,13 @@ PUBLIC int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int a
     folder = getenv("CROSSPERF_QEMU_OUT");
     if (!folder) return 1;
     marks.toggles = getenv("CROSSPERF_QEMU_TOGGLES") != NULL;
-    const char *d1 = getenv("CROSSPERF_QEMU_D1");  // SETS,WAYS
-    if (d1 && (sscanf(d1, "%u,%u", &d1_sets, &d1_ways) != 2 || !d1_ways || d1_sets > MOST_SETS || d1_ways > MOST_WAYS)) {
-        d1_sets = 0;
+    const char *d1 = getenv("CROSSPERF_QEMU_D1");  // SETS,WAYS, and others after spaces
+    while (d1 && n_first < MOST_FIRST) {
+        struct first cache = {0, 0};
+        if (sscanf(d1, "%u,%u", &cache.sets, &cache.ways) != 2) break;
+        if (cache.sets && cache.ways && cache.sets <= MOST_SETS && cache.ways <= MOST_WAYS) first[n_first++] = cache;
+        d1 = strchr(d1, ' ');
+        if (d1) d1++;
     }
     switch_counting();
     open_report();
