@@ -115,9 +115,14 @@ def timed(process: Process, limit_s: float = LIMIT_S) -> Outcome:
     child = process.start()
     late = threading.Timer(limit_s, os.killpg, (child.pid, signal.SIGKILL))
     late.start()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    seconds = time.perf_counter() - begin
-    late.cancel()
+    try:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    except BaseException:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
+    finally:
+        seconds = time.perf_counter() - begin
+        late.cancel()
     # What a process read and wrote is counted for its parent when it is reaped.
     before = own_io()
     _, status, usage = os.wait4(child.pid, 0)
