@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts whole processes of a campaign of applications or array programs under qemu, with one thread.
 
-    python testbed/count.py testbed/apps/campaign.toml -o FOLDER --inputs DIR [--minutes N] [--jobs N]
+    python testbed/count.py testbed/apps/campaign.toml -o FOLDER --inputs DIR [--bundle DIR] [--minutes N] [--jobs N]
     python testbed/count.py testbed/arrays/campaign.toml -o FOLDER [--minutes N] [--jobs N]
 
 One execution under qemu gives all count sets of the campaign, which differ in their caches alone; a second, native one
@@ -51,7 +51,7 @@ class Programs(Protocol):
 
 @dataclass(frozen=True)
 class Applications:
-    """The applications of apps.toml, as they are installed here."""
+    """The applications of apps.toml, and what is expected of their output."""
 
     place: run.Place
     known: Mapping[str, apps.App]
@@ -166,13 +166,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("campaign", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--inputs", type=Path, help="the folder of input files of applications")
+    parser.add_argument("--inputs", type=Path, default=Path("inputs"), help="the input files of applications")
+    parser.add_argument("--bundle", type=Path, help="the programs of applications; default: those of this machine")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no input after this time")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     campaign = spec.read(given.campaign)
     mode = next(iter(campaign.modes.values()))
-    place = run.Place((given.inputs or Path("inputs")).resolve(), None)
+    place = run.Place(given.inputs.resolve(), given.bundle.resolve() if given.bundle else None)
     digests = json.loads((apps.HERE / "digests.json").read_text(encoding="utf-8"))
     programs = ArrayPrograms(mode) if mode.command else Applications(place, apps.read(), digests)
     counting = Counting(list(campaign.counts.values()), programs)
