@@ -31,7 +31,7 @@ from pathlib import Path
 from apps import HERE, App, Case, name_of, read
 
 sys.path.append(str(HERE.parents[1] / "src"))
-from crossperf.collect.process import io_since, own_io  # noqa: E402
+from crossperf.collect.process import io_since, own_io
 
 #: A run that takes longer is ended.
 LIMIT_S = 120
@@ -78,7 +78,7 @@ class Process:
         """Start it, at the head of a process group; nothing runs between the fork and the program itself."""
         own = all_cpus()
         with (
-            open(self.folder / (self.stdin or os.devnull), "rb") as stdin,
+            (self.folder / (self.stdin or os.devnull)).open("rb") as stdin,
             (self.folder / "stdout").open("wb") as stdout,
             (self.folder / "stderr").open("wb") as stderr,
         ):
