@@ -5,7 +5,7 @@
     python testbed/apps/run.py --batch list.txt --inputs DIR [--bundle DIR] [-o FILE] [--minutes N]
     python testbed/apps/run.py --accept FILE ...
 
-The clock runs from just before the fork until the process is reaped. A process may use as many processors as it has
+The clock runs from just before the fork until the process has ended. A process may use as many processors as it has
 threads, so that a serial program is pinned to one. `max_rss` is in bytes and never below that of this small Python.
 With `-o` lines are appended, and a second start goes on after the last complete line.
 """
@@ -19,14 +19,19 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from apps import HERE, App, Case, name_of, read
+
+sys.path.append(str(HERE.parents[1] / "src"))
+from crossperf.collect.process import io_since, own_io
 
 #: A run that takes longer is ended.
 LIMIT_S = 120
@@ -59,54 +64,80 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Process:
+    """What is started: a program with its words and variables, in a folder with its output, on some processors."""
+
+    program: str
+    words: list[str]
+    variables: dict[str, str]
+    folder: Path
+    stdin: str
+    cpus: set[int]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it, at the head of a process group; nothing runs between the fork and the program itself."""
+        own = all_cpus()
+        with (
+            (self.folder / (self.stdin or os.devnull)).open("rb") as stdin,
+            (self.folder / "stdout").open("wb") as stdout,
+            (self.folder / "stderr").open("wb") as stderr,
+        ):
+            os.sched_setaffinity(0, self.cpus)  # the child has it from its parent
+            try:
+                return subprocess.Popen(
+                    self.words, executable=self.program, env=self.variables, cwd=self.folder,
+                    stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True,
+                )  # fmt: skip
+            finally:
+                os.sched_setaffinity(0, own)
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What the operating system tells of a process that has ended; `code` is None when it was ended by the limit."""
+    """What the operating system tells of a process that has ended; `code` is None when it was ended by the limit.
+
+    Page faults and bytes are those that `crossperf profile` has: of the process and of all that it waited for.
+    """
 
     seconds: float
     user_s: float
     system_s: float
     max_rss: int
+    page_faults: int
+    bytes_read: int | None
+    bytes_written: int | None
     code: int | None
 
 
-def start(program: str, words: list[str], environment: dict[str, str], folder: Path, stdin: str, cpus: set[int]) -> int:
-    """Start a process in a folder, on some processors, its output in files there, and return its number."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        os.setsid()
-        os.sched_setaffinity(0, cpus)
-        os.chdir(folder)
-        streams = (
-            (stdin or os.devnull, os.O_RDONLY),
-            ("stdout", os.O_RDWR | os.O_CREAT),
-            ("stderr", os.O_RDWR | os.O_CREAT),
-        )
-        for number, (path, flags) in enumerate(streams):
-            os.dup2(os.open(path, flags, 0o600), number)
-        os.execve(program, words, environment)  # noqa: S606
-    finally:
-        os._exit(127)
-
-
-def timed(
-    program: str, words: list[str], environment: dict[str, str], folder: Path, stdin: str, cpus: set[int]
-) -> Outcome:
+def timed(process: Process, limit_s: float = LIMIT_S) -> Outcome:
     """Run a process to its end and return its time."""
     begin = time.perf_counter()
-    child = start(program, words, environment, folder, stdin, cpus)
-
-    def end(*_: object) -> None:
-        os.killpg(child, signal.SIGKILL)
-
-    signal.signal(signal.SIGALRM, end)
-    signal.alarm(LIMIT_S)
-    _, status, usage = os.wait4(child, 0)
-    seconds = time.perf_counter() - begin
-    signal.alarm(0)
-    code = None if seconds >= LIMIT_S else os.waitstatus_to_exitcode(status)
-    return Outcome(seconds, usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024, code)
+    child = process.start()
+    late = threading.Timer(limit_s, os.killpg, (child.pid, signal.SIGKILL))
+    late.start()
+    try:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    except BaseException:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
+    finally:
+        seconds = time.perf_counter() - begin
+        late.cancel()
+    # What a process read and wrote is counted for its parent when it is reaped.
+    before = own_io()
+    _, status, usage = os.wait4(child.pid, 0)
+    io = io_since(before) or {}
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return Outcome(
+        seconds=seconds,
+        user_s=usage.ru_utime,
+        system_s=usage.ru_stime,
+        max_rss=usage.ru_maxrss * 1024,
+        page_faults=usage.ru_minflt + usage.ru_majflt,
+        bytes_read=io.get("rchar"),
+        bytes_written=io.get("wchar"),
+        code=None if seconds >= limit_s else child.returncode,
+    )
 
 
 def prepare(app: App, case: Case, place: Place) -> None:
@@ -130,7 +161,8 @@ def prepare(app: App, case: Case, place: Place) -> None:
 def derive(app: App, words: list[str], place: Place) -> None:
     """Run the command that makes a file out of inputs, such as an index."""
     with tempfile.TemporaryDirectory(dir=place.work) as folder:
-        outcome = timed(place.program(app, words[0]), words, place.environment(), Path(folder), "", all_cpus())
+        program = place.program(app, words[0])
+        outcome = timed(Process(program, words, place.environment(), Path(folder), "", all_cpus()))
         if outcome.code != 0:
             note = (Path(folder) / "stderr").read_text(errors="replace")[-300:]
             raise RuntimeError(f"{app.name}: {words} ended with {outcome.code}, expected 0: {note}")
@@ -140,25 +172,34 @@ def all_cpus() -> set[int]:
     return os.sched_getaffinity(0)
 
 
-def measure(app: App, case: Case, threads: int, place: Place, expected: dict[str, str]) -> dict[str, object]:
-    """Run one input once and return the line about it."""
+def process_of(app: App, case: Case, threads: int, place: Place, folder: Path) -> Process:
+    """Return the process of an input, its files made and linked; it works in a folder."""
     prepare(app, case, place)
     values = place.values(case, threads)
     words = [word.format_map(values) for word in app.command]
-    environment = place.environment() | {key: value.format_map(values) for key, value in app.environment.items()}
+    variables = place.environment() | {key: value.format_map(values) for key, value in app.environment.items()}
+    for link in app.here:
+        (folder / link.format_map(values)).symlink_to(place.inputs / link.format_map(values))
+    program = place.program(app, words[0])
     cpus = set(sorted(all_cpus())[:threads])
+    return Process(program, words, variables, folder, app.stdin.format_map(values), cpus)
+
+
+def result_of(app: App, case: Case, threads: int, place: Place, folder: Path) -> tuple[str, str]:
+    """Return the digest of what was made in a folder, and the last words that were printed."""
+    result = folder / app.output.format_map(place.values(case, threads))
+    digest = app.digest(result.read_bytes()) if result.exists() else "missing"
+    printed = ((folder / name).read_text(errors="replace")[-300:] for name in ("stderr", "stdout"))
+    return digest, next(filter(None, printed), "")
+
+
+def measure(app: App, case: Case, threads: int, place: Place, expected: dict[str, str]) -> dict[str, object]:
+    """Run one input once and return the line about it."""
     with tempfile.TemporaryDirectory(dir=place.work, prefix="app-") as name:
-        folder = Path(name)
-        for link in app.here:
-            (folder / link.format_map(values)).symlink_to(place.inputs / link.format_map(values))
+        process = process_of(app, case, threads, place, Path(name))
         started = time.time()
-        program = place.program(app, words[0])
-        outcome = timed(program, words, environment, folder, app.stdin.format_map(values), cpus)
-        result = folder / app.output.format_map(values)
-        digest = app.digest(result.read_bytes()) if result.exists() else "missing"
-        note = (folder / "stderr").read_text(errors="replace")[-300:] or (folder / "stdout").read_text(
-            errors="replace"
-        )[-300:]
+        outcome = timed(process)
+        digest, note = result_of(app, case, threads, place, Path(name))
     key = expected_key(app, name_of(case), threads)
     status = judge(app, outcome, digest, expected.get(key))
     line: dict[str, object] = {"workload": app.name, "input": name_of(case), "threads": threads}
@@ -167,7 +208,8 @@ def measure(app: App, case: Case, threads: int, place: Place, expected: dict[str
         "user_s": round(outcome.user_s, 6),
         "system_s": round(outcome.system_s, 6),
     }
-    line |= {"max_rss": outcome.max_rss, "digest": digest, "status": status, "started": round(started, 1)}
+    line |= {name: getattr(outcome, name) for name in ("max_rss", "page_faults", "bytes_read", "bytes_written")}
+    line |= {"digest": digest, "status": status, "started": round(started, 1)}
     return line | ({"message": note} if status in ("failed", "timeout") else {})
 
 

@@ -41,12 +41,14 @@ def parser(name: str) -> argparse.ArgumentParser:
 
 
 def limit_threads(arguments: list[str]) -> None:
-    """Set the size of the thread pools of numpy and torch to what ``--threads`` asks for."""
+    """Set how many threads the pools of numpy and torch have, as ``--threads`` asks, and how these wait."""
     early = argparse.ArgumentParser(add_help=False)
     early.add_argument("--threads", default="1")
     options, _ = early.parse_known_args(arguments)
     for pool in POOLS:
         os.environ[pool] = options.threads
+    # Threads that wait for work sleep: spinning ones take the processors of others on a shared machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def seconds_since_start() -> float:

@@ -209,9 +209,9 @@ class Runner:
             wall_s = time.monotonic() - start
             ended = watch.ended()
             threads_started = watch.threads_started(begun)
-            before = _own_io()
+            before = own_io()
             _, wait_status, usage = os.wait4(child.pid, 0)
-            io = _io_since(before) if ended.apart else None
+            io = io_since(before) if ended.apart else None
             faults = (usage.ru_minflt, usage.ru_majflt) if ended.apart else ended.faults_below or (None, None)
             child.returncode = os.waitstatus_to_exitcode(wait_status)
             if self.interrupted or not in_time:
@@ -464,7 +464,7 @@ def _ended_with(pid: int) -> tuple[str, int, int]:
     return "", 0, 0
 
 
-def _own_io() -> bytes:
+def own_io() -> bytes:
     """Return what this process has read and written, with the children it reaped, in one read of the kernel's text."""
     with contextlib.suppress(OSError):
         descriptor = os.open("/proc/self/io", os.O_RDONLY)
@@ -475,12 +475,12 @@ def _own_io() -> bytes:
     return b""
 
 
-def _io_since(before: bytes) -> dict[str, int] | None:
+def io_since(before: bytes) -> dict[str, int] | None:
     """Return what this process has read and written since, without the read of `before` itself.
 
     A process that ended tells nobody but root what it read and wrote; once reaped, its parent's sum holds it.
     """
-    then, now = _io_fields(before), _io_fields(_own_io())
+    then, now = _io_fields(before), _io_fields(own_io())
     io = {name: now[name] - count for name, count in then.items() if name in now}
     return io | {"rchar": io["rchar"] - len(before), "syscr": io["syscr"] - 1} if io else None
 
