@@ -6,7 +6,7 @@
 //     testbed --list
 //
 // The parts of a program: `set_up`, its `first` pass, more passes (`seconds`, each a mean over as many as take 5 ms or more,
-// or over --passes N), and the `rest`, from the fork to the end of the process less the parts. Each input of a batch has a
+// or over --passes N; before each the threads move to other processors, since some have busier neighbours), and the `rest`, from the fork to the end of the process less the parts. Each input of a batch has a
 // process of its own on a CPU; on a GPU they share one, whose start is in no part. What a program takes that does nothing,
 // `testbed nothing passes=1`, is the start.
 //
@@ -16,14 +16,17 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <random>
 #include <sstream>
 
 #ifndef __CUDACC__
@@ -107,6 +110,8 @@ struct Options {
 };
 
 constexpr double kLeastSeconds = 5e-3;
+constexpr double kWarmSeconds = 20e-3;  // a longer pass is as good as warm from its beginning
+constexpr double kMostSeconds = 0.25;   // of all repeats together, two of them aside
 
 void finish() {
 #ifdef __CUDACC__
@@ -132,6 +137,53 @@ std::size_t enough_passes(Workload &work) {
     }
     return passes;
 }
+
+#ifdef __CUDACC__
+struct Movement {  // the processor of a GPU's host matters little
+    explicit Movement(int) {}
+    void elsewhere() const {}
+};
+#else
+// Moves the threads of this process to processors drawn at random, each to its own, and lets them go in the end. Where there
+// are no more processors than threads nothing moves.
+class Movement {
+  public:
+    explicit Movement(int threads) {
+        CPU_ZERO(&all_);
+        sched_getaffinity(0, sizeof all_, &all_);
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+            if (CPU_ISSET(cpu, &all_)) processors_.push_back(cpu);
+        if (processors_.size() <= std::size_t(threads)) processors_.clear();
+    }
+    Movement(const Movement &) = delete;
+    Movement &operator=(const Movement &) = delete;
+    ~Movement() { each([this](std::size_t) { return all_; }); }
+
+    void elsewhere() {
+        std::shuffle(processors_.begin(), processors_.end(), random_);
+        each([this](std::size_t thread) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(processors_[thread % processors_.size()], &one);
+            return one;
+        });
+    }
+
+  private:
+    template <class F>
+    void each(F set) const {
+        if (processors_.empty()) return;
+        std::size_t thread = 0;
+        for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
+            const cpu_set_t wanted = set(thread++);
+            sched_setaffinity(std::stoi(entry.path().filename()), sizeof wanted, &wanted);
+        }
+    }
+    cpu_set_t all_;
+    std::vector<int> processors_;
+    std::mt19937 random_{std::random_device{}()};
+};
+#endif
 
 struct Kernel {  // what the operating system counted for this process so far
     double faults = 0, read = 0, written = 0;
@@ -289,12 +341,19 @@ double run_timed(const std::vector<std::string> &words, const Options &options, 
     std::vector<double> seconds;
     meter() = Meter();
     Kernel before = Kernel::start();
-    while (seconds.size() < std::size_t(options.repeats)) {
+    Movement threads(options.threads);
+    double spent = 0;
+    std::size_t warm = 0;  // passes that are not timed
+    while (seconds.size() < std::size_t(options.repeats) && (spent < kMostSeconds || seconds.size() < 2)) {
+        threads.elsewhere();
+        if (first.seconds < kWarmSeconds) warm++, work->pass();
         const double taken = batch(*work, passes);
+        spent += taken;
         seconds.push_back(taken / double(passes));
         if (options.passes || taken >= kLeastSeconds) continue;
         passes = static_cast<std::size_t>(double(passes) * 1.5) + 1;  // faster than those before: measure again, longer
         seconds.clear();
+        spent = 0, warm = 0;
         meter() = Meter();
         before = Kernel::start();
     }
@@ -305,7 +364,7 @@ double run_timed(const std::vector<std::string> &words, const Options &options, 
     out << ", \"passes\": " << passes << ", \"seconds\": [";
     for (std::size_t i = 0; i < seconds.size(); i++) out << (i ? ", " : "") << seconds[i];
     out << "], ";
-    write_counts(out, after - before, moved, double(passes) * double(seconds.size()));
+    write_counts(out, after - before, moved, double(passes) * double(seconds.size()) + double(warm));
     for (const auto &[name, part] : {std::pair("set_up", &setting_up), std::pair("first", &first)}) {
         out << ", \"" << name << "\": {\"seconds\": " << part->seconds << ", ";
         write_counts(out, part->kernel, part->meter, 1);
