@@ -25,12 +25,12 @@ def looks(score: float) -> str:
     return FAMILIAR if score <= ORDINARY else UNUSUAL if score <= UNKNOWN_BEYOND else UNKNOWN
 
 
-#: Why a platform is not offered: the workload has no version for it, or nobody said that it has one.
+#: Why a platform is not offered: the workload has no version for it, or it is not stated that it has one.
 CANNOT_RUN, NO_VERSION_KNOWN = "cannot run", "no version known"
 
 
 def versions(runnable: str | None) -> tuple[str, ...] | None:
-    """Return the platform classes and platforms that a ``runnable`` names; ``None`` where nobody said.
+    """Return the platform classes and platforms that a ``runnable`` names; ``None`` where it names nothing.
 
     >>> versions("cpu h200"), versions("  "), versions(None)
     (('cpu', 'h200'), None, None)
@@ -39,7 +39,7 @@ def versions(runnable: str | None) -> tuple[str, ...] | None:
 
 
 def can_run(runnable: Collection[str] | None, platform: str, platform_class: str | None) -> bool:
-    """Tell whether there is a version of a workload for a platform; there is where nobody said otherwise.
+    """Tell whether there is a version of a workload for a platform; there is where nothing is stated.
 
     >>> can_run(("cpu",), "h200", "gpu"), can_run(("cpu", "h200"), "h200", "gpu"), can_run(None, "h200", "gpu")
     (False, True, True)
@@ -54,7 +54,7 @@ class Run:
     A counter that was not measured is ``None``; a run that failed keeps its place with ``status`` telling
     why. `measured_in` names the visit: runs of one visit were made in a row and are one measurement. `runnable`
     names the platform classes or platforms for which there is a version of the workload, separated by spaces (such as
-    ``cpu gpu``); ``None`` says that nobody told. `metadata` holds whatever else was
+    ``cpu gpu``); ``None``: not stated. `metadata` holds whatever else was
     recorded; it is kept and never used as a feature.
 
     >>> run = Run("lulesh", "30", "epyc-2", 12.5, counters={"instructions": 3e9}, metadata={"job": 7})

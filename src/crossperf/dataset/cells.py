@@ -26,7 +26,7 @@ class Cells:
     """N cells of W workloads on P platforms; one cell is one workload seen from one source platform.
 
     ``log_time_wp`` holds log seconds, NaN where a workload never ran. ``runnable_w`` tells where there is a version of
-    each workload; it is empty, or ``None``, where nobody told. Datasets, held-out predictions and saved models all hold
+    each workload; it is empty, or ``None``, where it is not stated. Datasets, held-out predictions and saved models all hold
     these, and hold them here.
     """
 
@@ -64,10 +64,10 @@ class Cells:
 
     @cached_property
     def runnable_wp(self) -> Mask:
-        """Which platforms can run each workload: all of them where nobody told."""
+        """Which platforms can run each workload: all of them where it is not stated."""
         kinds = list(zip(self.platforms, self.platform_classes, strict=True))
-        told_w = map(versions, self.runnable_w or [None] * len(self.workloads))
-        by_workload = [[can_run(names, *kind) for kind in kinds] for names in told_w]
+        stated_w = map(versions, self.runnable_w or [None] * len(self.workloads))
+        by_workload = [[can_run(names, *kind) for kind in kinds] for names in stated_w]
         return np.array(by_workload, dtype=bool).reshape(len(self.workloads), len(kinds))
 
     @property

@@ -34,7 +34,7 @@ class Measured:
     Repeats in a row are one measurement, so the runtime is the median over visits of the median of each visit. Where
     the table does not tell visits apart, every repeat counts as one. ``runtime_s_halves_hn`` holds the same of the
     earlier and of the later half of the visits: how well the data predicts itself. ``runnable_n`` says where there is a
-    version of each cell's workload; it is empty, or ``None``, where nobody told.
+    version of each cell's workload; it is empty, or ``None``, where it is not stated.
     """
 
     where: str

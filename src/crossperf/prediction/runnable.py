@@ -1,4 +1,4 @@
-"""Which platforms a prediction offers: those for which there is a version of the program, as far as anybody told."""
+"""Which platforms a prediction offers: those for which there is a version of the program, as far as that is stated."""
 
 # N cells, P platforms
 

@@ -100,7 +100,7 @@ def predictions(answer: Answer) -> None:
 
 
 def _how_to_say_where(answer: Answer) -> list[str]:
-    """Return what to do where nobody told whether there is a version of a program for a platform."""
+    """Return what to do where it is not known whether there is a version of a program for a platform."""
     unsure = {name for own in answer.predictions for name, why in own.cannot.items() if why == NO_VERSION_KNOWN}
     names = ", ".join(sorted(unsure))
     return [f"no version known for {names}: if there is one, name its class or platform with --can"] if unsure else []
