@@ -36,7 +36,7 @@ class Cells:
     log_time_wp: Floats
     workload_n: Integers
     source_n: Integers
-    runnable_w: tuple[str | None, ...] = field(default=(), kw_only=True)
+    runnable_w: tuple[str | None, ...] = field(default=(), kw_only=True, metadata={"json": "runnable"})
 
     def __len__(self) -> int:
         return len(self.source_n)
