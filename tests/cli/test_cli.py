@@ -274,6 +274,7 @@ def test_runs_info_has_the_result_on_stdout_and_the_same_facts_as_json(crossperf
         "apps",
         "workloads",
         "complete_workloads",
+        "limited_workloads",
         "cells",
         "repeats",
         "noise",
