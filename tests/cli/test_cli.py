@@ -338,12 +338,12 @@ def test_evaluate_gives_the_same_scores_for_the_same_seed(crossperf: Crossperf, 
 def test_predict_offers_what_the_options_say_can_run_it(
     crossperf: Crossperf, model_folder: Path, new_file: Path
 ) -> None:
-    for options, said in ((("--no-gpu",), "cannot run"), (("--can", "cpu"), "cannot run")):
-        done = crossperf("predict", model_folder, new_file, *options, "--json", "-")
+    for words in (["--no-gpu"], ["--can", "cpu"]):
+        done = crossperf("predict", model_folder, new_file, *words, "--json", "-")
         predictions = json.loads(done.stdout)["predictions"]
         limited = [own for own in predictions if own["source"].startswith("cpu")]
         assert limited
-        assert all(own["cannot"] == {"gpu-a": said, "gpu-b": said} for own in limited)
+        assert all(own["cannot"] == {"gpu-a": "cannot run", "gpu-b": "cannot run"} for own in limited)
         assert all(own["fastest"].startswith("cpu") for own in limited)
     both = crossperf("predict", model_folder, new_file, "--no-gpu", "--can", "gpu")
     assert_one_sentence(both, "--no-gpu: found with --can")
