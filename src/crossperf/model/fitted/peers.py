@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.arrays import Floats, Mask
+from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
 from crossperf.model.fitted.scales import Encoder
 
@@ -41,8 +41,8 @@ class Forest:
     leaf_values_lp: Floats
 
     @classmethod
-    def of(cls, trees: Sequence[Any]) -> Forest:
-        """Return the arrays of fitted scikit-learn trees."""
+    def of(cls, trees: Sequence[Any], leaf_values_lp: Floats | None = None) -> Forest:
+        """Return the arrays of fitted scikit-learn trees, with the values of their leaves or with others."""
         parts = [tree.tree_ for tree in trees]
         root_t = np.cumsum([0, *(part.node_count for part in parts[:-1])]).astype(np.int32)
 
@@ -60,8 +60,21 @@ class Forest:
             threshold_m=joined("threshold"),
             missing_left_m=joined("missing_go_to_left").astype(bool),
             value_row_m=np.where(leaf_m, np.cumsum(leaf_m) - 1, 0).astype(np.int32),
-            leaf_values_lp=joined("value")[leaf_m, :, 0],
+            leaf_values_lp=joined("value")[leaf_m, :, 0] if leaf_values_lp is None else leaf_values_lp,
         )
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Integers, Sequence[Any]]], outputs: int) -> Forest:
+        """Return forests of some columns each as one: a tree counts for nothing in the columns of the others."""
+        every = [tree for _, trees in parts for tree in trees]
+        padded = []
+        for columns, trees in parts:
+            own_lp = cls.of(trees).leaf_values_lp
+            leaf_values_lp = np.zeros((len(own_lp), outputs))
+            # The mean is taken over all trees, and these few must stand for all of them in their columns.
+            leaf_values_lp[:, columns] = own_lp * (len(every) / len(trees))
+            padded.append(leaf_values_lp)
+        return cls.of(every, np.concatenate(padded))
 
     def predict(self, features_nf: Floats) -> Floats:
         """Return the mean over trees; trees are followed in groups whose state stays in the caches."""
