@@ -2,10 +2,10 @@
 
     python benchmarks/repeatability.py [--campaign proxies] [--write]
 
-The logs of the testbed's campaigns (testbed/logs). Rounds are split into two halves in many ways; in each half the visits
-of a cell are combined, and the halves are compared as a prediction is with the truth: times relative to a source, on
-the other platforms only. `drift-corrected` divides each visit by how much longer than usual the calibrations of its round
-took. --write adds the table to benchmarks/repeatability.md.
+The logs of the testbed's campaigns (testbed/logs). Rounds are split into two halves in many ways; in each half the
+visits of a cell are combined, and the halves are compared as a prediction is with the truth: times relative to a
+source, on the other platforms only. `drift-corrected` divides each visit by how much longer than usual the
+calibrations of its round took. --write adds the table to benchmarks/repeatability.md.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 
     python testbed/check.py PLATFORM... -o check.jsonl [--minutes N]
 
-Of each program of inputs/whole.toml: its start, its parts, the whole, and the start and parts again, all pinned to a draw
-of as many processors as the platform has threads. So the two differ by how they were measured alone: neither by the
-processor nor by the hour. Every line has the seconds of the whole program and of the composed one. A second start goes on.
+Of each program of inputs/whole.toml: its start, its parts, the whole, and the start and parts again, all pinned to a
+draw of as many processors as the platform has threads. So the two differ by how they were measured alone, neither by
+the processor nor by the hour. Every line has the seconds of the whole program and of the composed one. A second start
+goes on where the first ended.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +33,7 @@ from crossperf.plain import from_json
 
 HERE = Path(__file__).resolve().parent
 NOTHING = ("nothing", "passes=1")
+REPEATS = 5
 
 
 class Check:
@@ -56,11 +60,11 @@ class Check:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as batch:
             batch.write(self._parts.line + "\n")
             batch.flush()
-            _, line = self._run("--batch", batch.name, "--repeats", "2")
+            _, line = self._run("--batch", batch.name, "--repeats", str(REPEATS))
         visit = from_json(log.TimedInput, {**line, "platform": "here", "round": "now"})
         composer = Composer({self._parts: self._passes}, [log.Start("here", "now", (start_s,))])
         (whole,) = composer.visits([visit])
-        return {"seconds": sum(whole.seconds) / len(whole.seconds), "checksum": line["checksum"]}
+        return {"seconds": statistics.median(whole.seconds), "checksum": line["checksum"]}
 
     def _run(self, *words: str) -> tuple[float, dict[str, Any]]:
         command = [self._program, *words, "--threads", str(self._threads)]
@@ -92,9 +96,10 @@ def main() -> int:
     parser.add_argument("--visits", type=int, default=1, help="checks of each program in all")
     parser.add_argument("--minutes", type=float, default=1e6)
     given = parser.parse_args()
-    parts, whole = campaign.read(HERE / "campaign.toml"), campaign.read(HERE / "whole.toml")
-    modes = [parts.mode(name) for name in given.platforms]
-    works = list(whole.works)
+    spec = campaign.read(HERE / "campaign.toml")
+    modes = [spec.mode(name) for name in given.platforms]
+    whole = tomllib.loads((HERE / "inputs" / "whole.toml").read_text(encoding="utf-8"))
+    works = [campaign.Work(name, text) for name, facts in whole.items() for text in facts["inputs"]]
     random = Random()  # noqa: S311
     Random(0).shuffle(works)  # noqa: S311
     until = time.monotonic() + 60 * given.minutes

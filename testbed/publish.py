@@ -2,13 +2,14 @@
 
     python testbed/publish.py                         from testbed/logs
     python testbed/publish.py --add proxies FOLDER    puts the logs of a campaign into testbed/logs first
+    python testbed/publish.py --checked FILE          puts what check.py wrote there
     python testbed/publish.py --only-print
 
-There are four campaigns: `proxies` (campaign.toml), `whole` (whole.toml), `apps` and `arrays` (campaign.toml in their
-folders). Proxies are published twice: as whole programs that are composed of their parts (testbed.parquet, beside the
-others) and as passes (passes.parquet). Refuses to write where results of a workload differ between platforms, where
-composed programs are further from those that were run whole than 1.05, and where more than 5 % of the cells are
-missing. Prints what the table is worth: how well independent halves of its visits agree, above all.
+There are three campaigns: `proxies` (campaign.toml), `apps` and `arrays` (campaign.toml in their folders). Proxies are
+published twice: as whole programs that are composed of their parts (testbed.parquet, beside the others) and as passes
+(passes.parquet). Refuses to write where results of a workload differ between platforms, where composed programs are
+further from those that were run whole than 1.05, and where more than 5 % of the cells are missing. Prints what the
+table is worth: how well independent halves of its visits agree, above all.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from passes import drawn
 from crossperf import campaign, dataset, platforms
 from crossperf.campaign import log
 from crossperf.evaluation import metrics
-from crossperf.evaluation.compare import compare
 from crossperf.plain import to_json
 from crossperf.records import OK, Run
 from crossperf.runs.summary import info
@@ -71,24 +71,26 @@ CAMPAIGNS = {
     each.name: each
     for each in (
         Campaign("proxies", HERE / "campaign.toml", "proxy", "cpu gpu"),
-        Campaign("whole", HERE / "whole.toml", "proxy", "cpu gpu"),
         Campaign("apps", HERE / "apps/campaign.toml", "application", "cpu"),
         Campaign("arrays", HERE / "arrays/campaign.toml", "array program", "cpu gpu"),
     )
 }
-PUBLISHED = ("proxies", "apps", "arrays")
+CHECKS = LOGS / "check.jsonl"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--add", nargs=2, action="append", default=[], metavar=("CAMPAIGN", "FOLDER"))
+    parser.add_argument("--checked", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--only-print", action="store_true", help="write nothing")
     given = parser.parse_args()
     for name, folder in given.add:
         add(CAMPAIGNS[name], Path(folder))
-    of_campaigns = {name: CAMPAIGNS[name].runs() for name in PUBLISHED if CAMPAIGNS[name].folder.exists()}
+    for path in given.checked:
+        log.put_away([CHECKS, path], CHECKS)
+    of_campaigns = {name: each.runs() for name, each in CAMPAIGNS.items() if each.folder.exists()}
     runs = [run for name, own in of_campaigns.items() for run in marked(own, CAMPAIGNS[name])]
-    composed = check_composed(of_campaigns["proxies"], CAMPAIGNS["whole"])
+    composed = check_composed()
     problems = [*different_results(runs), *too_few(of_campaigns), *too_far(composed)]
     table = from_runs(runs, name="testbed")
     facts = {"table": facts_of(table), "composed_over_whole": composed}
@@ -108,15 +110,9 @@ def main() -> int:
 
 def add(of: Campaign, folder: Path) -> None:
     """Put the logs of a folder into the archive, beside what it holds."""
+    of.folder.mkdir(parents=True, exist_ok=True)
     for name in (log.TIMES, log.COUNTS):
-        for line in log.lines(folder / name):
-            log.add(of.folder / name, line) if of.folder.exists() else None
-    if not of.folder.exists():
-        log.put_away(folder, of.folder)
-        return
-    log.put_away(of.folder, of.folder)
-    for name in (log.TIMES, log.COUNTS):
-        (of.folder / name).unlink(missing_ok=True)
+        log.put_away([of.folder / name, folder / name], of.folder / name)
 
 
 def visits(runs: Iterable[Run]) -> list[Run]:
@@ -182,14 +178,23 @@ def too_few(of_campaigns: Mapping[str, list[Run]]) -> list[str]:
     return problems
 
 
-def check_composed(composed: list[Run], whole: Campaign) -> dict[str, dict[str, float]]:
+def check_composed() -> dict[str, dict[str, float]]:
     """Return how programs composed of parts compare with those run whole, by platform."""
-    if not whole.folder.exists():
-        return {}
-    found = compare(from_runs(whole.runs(), name="whole"), from_runs(composed, name="composed"))
+    of_programs: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for line in log.lines(CHECKS):
+        ratio = statistics.mean(line["composed"]) / line["whole"]
+        of_programs[line["platform"], f"{line['workload']} {line['input']}"].append(ratio)
+    of_platforms: dict[str, list[float]] = defaultdict(list)
+    for (platform, _), ratios in of_programs.items():
+        of_platforms[platform].append(float(np.log(statistics.median(ratios))))
     return {
-        each.name: {"programs": each.workloads, "bias": each.bias, "typical_factor": each.typical_factor}
-        for each in found.platforms
+        name: {
+            "programs": len(logs),
+            "bias": float(np.exp(np.mean(logs))),
+            "typical_factor": float(np.exp(np.mean(np.abs(logs)))),
+            "median_factor": float(np.exp(np.median(np.abs(logs)))),
+        }
+        for name, logs in of_platforms.items()
     }
 
 

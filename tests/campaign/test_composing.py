@@ -85,10 +85,11 @@ def test_a_composed_program_has_the_counters_of_the_same_program_run_whole(tmp_p
 
 def test_a_log_that_was_put_away_is_read_with_what_came_after(tmp_path: Path) -> None:
     log.add(tmp_path / log.TIMES, {"round": "r1", "platforms": ["one"]})
-    log.put_away(tmp_path, tmp_path)
-    (tmp_path / log.TIMES).unlink()
+    times = tmp_path / log.TIMES
+    log.put_away([times], times)
+    times.unlink()
     log.add(tmp_path / log.TIMES, {"round": "r2", "platforms": ["one"]})
     assert [known.name for known in log.rounds(tmp_path)] == ["r1", "r2"]
-    log.put_away(tmp_path, tmp_path)
-    (tmp_path / log.TIMES).unlink()
+    log.put_away([times], times)
+    times.unlink()
     assert [known.name for known in log.rounds(tmp_path)] == ["r1", "r2"]

@@ -6,7 +6,7 @@ import json
 import lzma
 import os
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from crossperf import plain
 from crossperf.campaign.spec import Work
 from crossperf.errors import CollectError
-from crossperf.files import whole as whole_file
+from crossperf.files import whole
 from crossperf.platforms import MachineFacts
 from crossperf.runs import jsonl
 
@@ -144,15 +144,13 @@ def archive_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.xz")
 
 
-def put_away(folder: Path, into: Path) -> None:
-    """Compress the logs of a folder, archives included, into archives of another or the same."""
-    into.mkdir(parents=True, exist_ok=True)
-    for name in (TIMES, COUNTS):
-        unique = dict.fromkeys(json.dumps(line, separators=(",", ":")) for line in lines(folder / name))
-        if unique:
-            data = lzma.compress("".join(f"{line}\n" for line in unique).encode(), preset=9 | lzma.PRESET_EXTREME)
-            with whole_file(archive_of(into / name)) as part:
-                part.write_bytes(data)
+def put_away(logs: Sequence[Path], into: Path) -> None:
+    """Compress what several logs hold, with their archives, into the archive of one."""
+    unique = dict.fromkeys(json.dumps(line, separators=(",", ":")) for path in logs for line in lines(path))
+    if unique:
+        data = lzma.compress("".join(f"{line}\n" for line in unique).encode(), preset=9 | lzma.PRESET_EXTREME)
+        with whole(archive_of(into)) as part:
+            part.write_bytes(data)
 
 
 @dataclass(frozen=True)
