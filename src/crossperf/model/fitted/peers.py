@@ -1,6 +1,6 @@
 """Fitted peers as plain arrays: medians by source platform, a linear map, and a forest."""
 
-# N cells, F features, P platforms, S sources, T trees, M nodes of all trees, L leaves of all trees,
+# N cells, F features, P platforms, S sources, T trees, M nodes of all trees, L different leaves of all trees,
 # W walkers (a cell in a tree)
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class Forest:
         offset_m = np.repeat(root_t, [part.node_count for part in parts])
         own_m = np.arange(len(offset_m), dtype=np.int32)
         leaf_m = joined("children_left") == -1
+        # Trees that are grown to the end have a leaf for each cell, and so the same leaves: those that differ are kept.
+        leaf_values_lp, row_l = np.unique(joined("value")[leaf_m, :, 0], axis=0, return_inverse=True)
+        value_row_m = np.zeros(len(own_m), dtype=np.int32)
+        value_row_m[leaf_m] = row_l.ravel()
         return cls(
             root_t=root_t,
             left_m=np.where(leaf_m, own_m, joined("children_left") + offset_m).astype(np.int32),
@@ -59,8 +63,8 @@ class Forest:
             feature_m=np.maximum(joined("feature"), 0).astype(np.int32),
             threshold_m=joined("threshold"),
             missing_left_m=joined("missing_go_to_left").astype(bool),
-            value_row_m=np.where(leaf_m, np.cumsum(leaf_m) - 1, 0).astype(np.int32),
-            leaf_values_lp=joined("value")[leaf_m, :, 0],
+            value_row_m=value_row_m,
+            leaf_values_lp=leaf_values_lp,
         )
 
     def predict(self, features_nf: Floats) -> Floats:
