@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -24,13 +25,37 @@ def looks(score: float) -> str:
     return FAMILIAR if score <= ORDINARY else UNUSUAL if score <= UNKNOWN_BEYOND else UNKNOWN
 
 
+#: Why a platform is not offered: the workload has no version for it, or it is not stated that it has one.
+CANNOT_RUN, NO_VERSION_KNOWN = "cannot run", "no version known"
+
+
+def versions(runnable: str | None) -> tuple[str, ...] | None:
+    """Return the platform classes and platforms that a ``runnable`` names; ``None`` where it names nothing.
+
+    >>> versions("cpu h200"), versions("  "), versions(None)
+    (('cpu', 'h200'), None, None)
+    """
+    return tuple(runnable.split()) or None if runnable else None
+
+
+def can_run(runnable: Collection[str] | None, platform: str, platform_class: str | None) -> bool:
+    """Tell whether there is a version of a workload for a platform; there is where nothing is stated.
+
+    >>> can_run(("cpu",), "h200", "gpu"), can_run(("cpu", "h200"), "h200", "gpu"), can_run(None, "h200", "gpu")
+    (False, True, True)
+    """
+    return runnable is None or platform in runnable or platform_class in runnable
+
+
 @dataclass(frozen=True)
 class Run:
     """One execution of one workload on one platform.
 
     A counter that was not measured is ``None``; a run that failed keeps its place with ``status`` telling
-    why. `measured_in` names the visit: runs of one visit were made in a row and are one measurement. `metadata` holds
-    whatever else was recorded; it is kept and never used as a feature.
+    why. `measured_in` names the visit: runs of one visit were made in a row and are one measurement. `runnable`
+    names the platform classes or platforms for which there is a version of the workload, separated by spaces (such as
+    ``cpu gpu``); ``None``: not stated. `metadata` holds whatever else was
+    recorded; it is kept and never used as a feature.
 
     >>> run = Run("lulesh", "30", "epyc-2", 12.5, counters={"instructions": 3e9}, metadata={"job": 7})
     >>> Run.from_json(run.to_json()) == run
@@ -51,6 +76,7 @@ class Run:
     host: str | None = None
     started: str | None = None
     measured_in: str | None = None
+    runnable: str | None = None
     counters: Mapping[str, float | None] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -92,7 +118,9 @@ class Prediction:
     ``relative_time[p]`` is time on p over time on the reference, so 2.0 is twice as slow. `seconds` is
     empty where the run brought no runtime to scale by. ``low[p]`` to ``high[p]`` is the range that holds the truth
     with probability `level`, ``chance_fastest[p]`` how likely p is the fastest, and ``chance_faster[p][q]`` how
-    likely p beats q; all are empty, and `familiarity` is ``None``, where the model gives none.
+    likely p beats q; all are empty, and `familiarity` is ``None``, where the model gives none. A platform in `cannot`
+    is not offered, for the reason there (`CANNOT_RUN` or `NO_VERSION_KNOWN`): its times are NaN, and it is never the
+    fastest.
 
     >>> prediction = Prediction("lulesh", "30", "epyc-2", "source", {"epyc-2": 1.0, "h200": 0.2})
     >>> prediction.fastest
@@ -114,11 +142,17 @@ class Prediction:
     chance_fastest: Mapping[str, float] = field(default_factory=dict)
     chance_faster: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     familiarity: Familiarity | None = None
+    cannot: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The platforms on which the workload can run, as far as is known."""
+        return tuple(name for name in self.relative_time if name not in self.cannot)
 
     @property
     def fastest(self) -> str:
-        """The platform with the smallest relative time."""
-        return min(self.relative_time, key=lambda platform: self.relative_time[platform])
+        """The platform with the smallest relative time, of those on which the workload can run."""
+        return min(self.offered, key=lambda platform: self.relative_time[platform])
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction as JSON's own types."""
@@ -127,4 +161,17 @@ class Prediction:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Prediction:
         """Return the prediction that `to_json` wrote."""
-        return plain.from_json(cls, facts)
+        return plain.from_json(cls, _with_nan(facts))
+
+
+def _with_nan(facts: Any) -> Any:
+    """Return the facts of a prediction with NaN where JSON, which has none, holds null for a platform."""
+    if not isinstance(facts, Mapping) or not facts.get("cannot"):
+        return facts
+    return {name: _numbers(value) for name, value in facts.items()}
+
+
+def _numbers(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {name: math.nan if part is None else _numbers(part) for name, part in value.items()}

@@ -23,6 +23,27 @@ SETTINGS = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting or fact; may be repeated."
 )
 
+CAN = click.option(
+    "--can",
+    multiple=True,
+    metavar="CLASS|PLATFORM",
+    help="There is a version of the program for these: a class such as gpu, or a platform; may be repeated.",
+)
+NO_GPU = click.option("--no-gpu", is_flag=True, help="There is no version of the program for a GPU.")
+
+
+def can_of(given: Sequence[str], no_gpu: bool, classes: Sequence[str]) -> tuple[str, ...] | None:
+    """Return where a program can run, of --can and --no-gpu; ``None`` where neither was given.
+
+    >>> can_of(["cpu,gpu"], False, ["cpu"]), can_of([], True, ["cpu", "gpu"]), can_of([], False, ["cpu"])
+    (('cpu', 'gpu'), ('cpu',), None)
+    """
+    if given and no_gpu:
+        raise SettingsError("--no-gpu: found with --can, expected one of them: --can names all that can run it.")
+    if no_gpu:
+        return tuple(dict.fromkeys(own for own in classes if own != "gpu"))
+    return tuple(word for text in given for word in text.replace(",", " ").split()) or None
+
 
 def registry_path() -> Path:
     """Return where platforms are kept unless the user names another file."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from crossperf.cli.completion import completing, model_platforms
-from crossperf.cli.options import MODEL, TABLE, seed
+from crossperf.cli.options import CAN, MODEL, NO_GPU, TABLE, can_of, seed
 from crossperf.cli.output import JSON, say, write_facts
 from crossperf.records import Prediction
 
@@ -34,17 +34,28 @@ _EXPLAINED = 5
     help="Explain this platform instead of the fastest predicted.",
     shell_complete=completing(model_platforms),
 )
+@CAN
+@NO_GPU
 @seed("the draws of --explain; predictions do not change with it")
 @JSON
 def predict(
-    model_folder: Path, table: Path, explain: bool, platform: str | None, seed: int, json_file: Path | None, **how: Any
+    model_folder: Path,
+    table: Path,
+    explain: bool,
+    platform: str | None,
+    can: tuple[str, ...],
+    no_gpu: bool,
+    seed: int,
+    json_file: Path | None,
+    **how: Any,
 ) -> None:
     """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
     from crossperf.model import store
     from crossperf.prediction import answer
     from crossperf.report import terminal as show
 
-    result = answer.predict(store.load(model_folder), table, **how)
+    model = store.load(model_folder)
+    result = answer.predict(model, table, can=can_of(can, no_gpu, model.cells.platform_classes), **how)
     show.predictions(result)
     reasons = result.explain(platform, limit=_EXPLAINED, seed=seed) if explain or platform else None
     for reason in reasons.explanations if reasons else ():

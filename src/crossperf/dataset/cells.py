@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
+from crossperf.records import can_run, versions
 from crossperf.runs.summary import TableInfo
 
 #: An application and one of its inputs.
@@ -24,8 +25,9 @@ SPLITS: tuple[Split, ...] = ("row", "workload", "app")
 class Cells:
     """N cells of W workloads on P platforms; one cell is one workload seen from one source platform.
 
-    ``log_time_wp`` holds log seconds, NaN where a workload never ran. Datasets, held-out predictions and saved
-    models all hold these arrays, and hold them here.
+    ``log_time_wp`` holds log seconds, NaN where a workload never ran. ``runnable_w`` tells where there is a version of
+    each workload; it is empty, or ``None``, where it is not stated. Datasets, held-out predictions and saved models all hold
+    these, and hold them here.
     """
 
     platforms: tuple[str, ...]
@@ -34,6 +36,7 @@ class Cells:
     log_time_wp: Floats
     workload_n: Integers
     source_n: Integers
+    runnable_w: tuple[str | None, ...] = field(default=(), kw_only=True)
 
     def __len__(self) -> int:
         return len(self.source_n)
@@ -59,10 +62,18 @@ class Cells:
         """The number of each cell's application."""
         return self.app_w[self.workload_n]
 
+    @cached_property
+    def runnable_wp(self) -> Mask:
+        """Which platforms can run each workload: all of them where it is not stated."""
+        kinds = list(zip(self.platforms, self.platform_classes, strict=True))
+        stated_w = map(versions, self.runnable_w or [None] * len(self.workloads))
+        by_workload = [[can_run(names, *kind) for kind in kinds] for names in stated_w]
+        return np.array(by_workload, dtype=bool).reshape(len(self.workloads), len(kinds))
+
     @property
     def complete_w(self) -> Mask:
-        """Which workloads ran on every platform."""
-        return np.asarray(~np.isnan(self.log_time_wp).any(axis=1))
+        """Which workloads ran on every platform that can run them."""
+        return np.asarray((~np.isnan(self.log_time_wp) | ~self.runnable_wp).all(axis=1))
 
     @property
     def cpu_n(self) -> Mask:
@@ -89,6 +100,7 @@ class Cells:
             workloads=tuple(self.workloads[w] for w in kept_w),
             log_time_wp=self.log_time_wp[kept_w],
             workload_n=workload_n.astype(np.int64),
+            runnable_w=tuple(self.runnable_w[w] for w in kept_w) if self.runnable_w else (),
         )
 
     def on(self, platforms: Sequence[str], platform_classes: Sequence[str]) -> Self:

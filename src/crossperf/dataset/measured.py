@@ -18,6 +18,7 @@ from crossperf.dataset.features import RUNTIME, Columns, Features
 from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.records import OK, Run
 from crossperf.runs.rules import COUNTER_PREFIX
+from crossperf.runs.summary import WORKLOAD, runnable_of
 from crossperf.runs.visits import CELL, with_visits
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Measured:
 
     Repeats in a row are one measurement, so the runtime is the median over visits of the median of each visit. Where
     the table does not tell visits apart, every repeat counts as one. ``runtime_s_halves_hn`` holds the same of the
-    earlier and of the later half of the visits: how well the data predicts itself.
+    earlier and of the later half of the visits: how well the data predicts itself. ``runnable_n`` says where there is a
+    version of each cell's workload; it is empty, or ``None``, where it is not stated.
     """
 
     where: str
@@ -44,6 +46,7 @@ class Measured:
     runtime_s_n: Floats
     runtime_s_halves_hn: Floats
     failed_runs: int = 0
+    runnable_n: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.app_n)
@@ -74,6 +77,7 @@ class Measured:
             counters_nc=self.counters_nc[kept],
             runtime_s_n=self.runtime_s_n[kept],
             runtime_s_halves_hn=self.runtime_s_halves_hn[:, kept],
+            runnable_n=tuple(self.runnable_n[i] for i in rows) if self.runnable_n else (),
         )
 
     def features(self, columns: Columns) -> Features:
@@ -116,7 +120,8 @@ def measured_table(table: RunsTable, platforms: Sequence[str] | None = None) -> 
         )
     )
     counters = frame.group_by(CELL).agg(pl.col(name).median() for name in columns)
-    cells = times.join(counters, on=CELL).sort(CELL).collect()
+    known = runnable_of(table.frame).lazy()
+    cells = times.join(counters, on=CELL).join(known, on=WORKLOAD, how="left").sort(CELL).collect()
     kept = [name for name in columns if cells[name].null_count() < cells.height]
     return Measured(
         where=table.path,
@@ -129,6 +134,7 @@ def measured_table(table: RunsTable, platforms: Sequence[str] | None = None) -> 
         runtime_s_n=_floats(cells.select(RUNTIME))[:, 0],
         runtime_s_halves_hn=_floats(cells.select("earlier_s", "later_s")).T,
         failed_runs=table.n_failed,
+        runnable_n=tuple(cells["runnable"]),
     )
 
 
@@ -146,6 +152,7 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
     succeeded = (run for cell in cells for run in by_cell[cell])
     names = sorted({name for run in succeeded for name, value in run.counters.items() if value is not None})
     runtime_s_n = np.array([_median_of_visits(by_cell[cell]) for cell in cells])
+    runnable = {(run.app, run.input): run.runnable for run in runs if run.runnable is not None}
     return Measured(
         where=where,
         counters=tuple(names),
@@ -158,6 +165,7 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
         runtime_s_n=runtime_s_n,
         runtime_s_halves_hn=np.full((2, len(cells)), np.nan),
         failed_runs=sum(run.status != OK for run in runs),
+        runnable_n=tuple(runnable.get((app, input_)) for app, input_, _ in cells),
     )
 
 

@@ -180,7 +180,14 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
         features=measured.features(Columns.of(measured.counters, names)),
         log_time_halves_hwp=np.stack(halves_wp),
         table=facts,
+        runnable_w=_runnable(measured),
     )
+
+
+def _runnable(measured: Measured) -> tuple[str | None, ...]:
+    """Return where each workload can run, in their order; nothing where no workload tells."""
+    by_workload = dict(zip(measured.workload_of_n, measured.runnable_n, strict=False))
+    return tuple(by_workload[own] for own in measured.workloads) if any(by_workload.values()) else ()
 
 
 def paired(measured: Measured, workloads: Sequence[Workload], platforms: Sequence[str]) -> list[Floats]:

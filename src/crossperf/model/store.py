@@ -203,6 +203,7 @@ def _description(model: TrainedModel) -> dict[str, Any]:
         "fit": plain.to_json(model.summary),
         "versions": dict(model.versions),
         "workloads": [list(workload) for workload in model.workloads],
+        "runnable": list(model.cells.runnable_w),
     }
 
 
@@ -261,7 +262,7 @@ def assemble(
     platforms, classes = tuple(facts["platforms"]), tuple(facts["platform_classes"])
     if log_time_wp.shape != (len(workloads), len(platforms)):
         raise ValueError(f"found times of shape {log_time_wp.shape} for its workloads and platforms")
-    cells = Cells(platforms, classes, workloads, log_time_wp, *cells_n)
+    cells = Cells(platforms, classes, workloads, log_time_wp, *cells_n, runnable_w=tuple(facts.get("runnable", ())))
     training = plain.from_json(TableFacts, facts["training"]) if facts["training"] else None
     rest = facts["settings"], training, facts["fit"], facts["versions"]
     return TrainedModel(facts["model"], fitted, cells, features, *rest)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -108,11 +108,18 @@ class TrainedModel:
         measured_pc = (known_nc[self.cells.source_n == p].any(axis=0) for p in range(len(self.sources)))
         return {name: frozenset(names_c[known_c]) for name, known_c in zip(self.sources, measured_pc, strict=True)}
 
-    def predict(self, runs: Any, *, relative_to: str = "source", level: float = 0.8) -> Answer:
+    @cached_property
+    def knows_of_limits(self) -> bool:
+        """Whether its table tells of a workload that cannot run on some platform."""
+        return not self.cells.runnable_wp.all()
+
+    def predict(
+        self, runs: Any, *, relative_to: str = "source", level: float = 0.8, can: Sequence[str] | None = None
+    ) -> Answer:
         """Return the relative times of runs on every platform; see `crossperf.predict`."""
         from crossperf.prediction.answer import predict
 
-        return predict(self, runs, relative_to=relative_to, level=level)
+        return predict(self, runs, relative_to=relative_to, level=level, can=can)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model as a folder that `crossperf.load` reads."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossperf.arrays import Floats, Integers
+from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import relative_to as relative
 from crossperf.dataset.features import COUNTER, RUN_TIME, Features
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
 from crossperf.errors import PredictError, did_you_mean, several, some_of
 from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.trained import TrainedModel
+from crossperf.prediction.runnable import Offer, offer
 from crossperf.records import FAMILIAR, Familiarity, Prediction
 from crossperf.runs.checking import few
 
@@ -136,7 +138,7 @@ class Answer:
     def __repr__(self) -> str:
         lines = [f"Answer: {several(len(self), 'prediction')}"]
         for prediction in self.predictions[:_SHOWN]:
-            times = ", ".join(f"{name} {time:.3g}x" for name, time in list(prediction.relative_time.items())[:6])
+            times = ", ".join(_time(prediction, name) for name in list(prediction.relative_time)[:6])
             lines.append(f"  {prediction.app} {prediction.input} from {prediction.source}: {times}")
         return "\n".join(lines + (["  ..."] if len(self) > _SHOWN else []))
 
@@ -154,6 +156,7 @@ class Answer:
                 "platform": platform,
                 **{name: getattr(prediction, name).get(platform) for name in figures},
                 "familiarity": prediction.familiarity.word if prediction.familiarity else None,
+                "cannot": prediction.cannot.get(platform),
             }
             for prediction in self.predictions
             for platform in prediction.relative_time
@@ -169,8 +172,19 @@ class Answer:
         return explain(self.model, self.question, platform, **options)
 
 
-def predict(model: TrainedModel, runs: Any, *, relative_to: str = "source", level: float = 0.8) -> Answer:
-    """Return the relative times of runs on every platform that a model knows.
+def _time(prediction: Prediction, platform: str) -> str:
+    return f"{platform} {prediction.cannot.get(platform) or f'{prediction.relative_time[platform]:.3g}x'}"
+
+
+def predict(
+    model: TrainedModel,
+    runs: Any,
+    *,
+    relative_to: str = "source",
+    level: float = 0.8,
+    can: Sequence[str] | None = None,
+) -> Answer:
+    """Return the relative times of runs on every platform that a model knows and that can run them.
 
     Parameters
     ----------
@@ -182,6 +196,10 @@ def predict(model: TrainedModel, runs: Any, *, relative_to: str = "source", leve
         ``source`` (where the run was measured), ``fastest`` (the fastest predicted), or a platform's name.
     level
         How often the intervals should hold the truth, for applications that the model has never seen.
+    can
+        The platform classes or platforms for which there is a version of the program, such as ``("cpu", "gpu")``;
+        that of the run itself is understood. ``None``: as ``runnable`` of the runs says. Where that says nothing, a
+        model whose table tells of workloads that cannot run everywhere offers the class on which the run was profiled.
 
     Returns
     -------
@@ -205,40 +223,49 @@ def predict(model: TrainedModel, runs: Any, *, relative_to: str = "source", leve
             relative_to=relative_to,
         )
     question = runs if isinstance(runs, Question) else ask(model, runs)
+    offered = offer(model, question.measured, can)
+    if relative_to in model.platforms:
+        offered.refuse_reference(relative_to)
     starts = range(0, len(question), _CHUNK)
-    chunks = (_predictions(model, question, slice(start, start + _CHUNK), relative_to, level) for start in starts)
+    how = (relative_to, level)
+    chunks = (_predictions(model, question, offered, slice(start, start + _CHUNK), *how) for start in starts)
     return Answer(tuple(chain.from_iterable(chunks)), question.notes, model, question)
 
 
 def _predictions(
-    model: TrainedModel, question: Question, rows: slice, relative_to: str, level: float
+    model: TrainedModel, question: Question, offered: Offer, rows: slice, relative_to: str, level: float
 ) -> Iterator[Prediction]:
     """Yield the predictions of some cells, with what the model knows of its confidence."""
     features, measured, names = question.features[rows], question.measured, model.platforms
     source_n, runtime_s_n = question.features.source_n[rows], measured.runtime_s_n[rows]
     forecast = model.fitted.forecast(features) if model.fitted.forecasts else None
+    offered_np, cannot_n = offered.offered_np[rows], offered.cannot[rows]
     log_np = relative(model.fitted.predict(features) if forecast is None else forecast.log_relative_np, source_n)
+    log_np = np.where(offered_np, log_np, np.nan)
     if relative_to == "source":
         reference_n = source_n
     elif relative_to == "fastest":
-        reference_n = np.asarray(log_np.argmin(axis=1))
+        reference_n = np.nanargmin(log_np, axis=1)
     else:
         reference_n = np.full(len(log_np), names.index(relative_to))
     runs = zip(measured.app_n[rows], measured.input_n[rows], measured.platform_n[rows], strict=True)
     relative_np, seconds_np = np.exp(relative(log_np, reference_n)), np.exp(log_np) * runtime_s_n[:, None]
-    confidence = _confidence(model, forecast, reference_n, level) if forecast else repeat({}, len(log_np))
-    for run, relative_p, seconds_p, facts in zip(runs, relative_np, seconds_np, confidence, strict=True):
+    confidence = _confidence(model, forecast, reference_n, offered_np, level) if forecast else repeat({}, len(log_np))
+    answers = zip(runs, relative_np, seconds_np, cannot_n, confidence, strict=True)
+    for run, relative_p, seconds_p, cannot, facts in answers:
         seconds = {} if np.isnan(seconds_p).all() else _by_name(names, seconds_p)  # NaN without a runtime
-        yield Prediction(*run, relative_to, _by_name(names, relative_p), seconds, **facts)
+        yield Prediction(*run, relative_to, _by_name(names, relative_p), seconds, **facts, cannot=cannot)
 
 
 def _confidence(
-    model: TrainedModel, forecast: Forecast, reference_n: Integers, level: float
+    model: TrainedModel, forecast: Forecast, reference_n: Integers, offered_np: Mask, level: float
 ) -> Iterator[dict[str, Any]]:
     """Yield intervals, chances and familiarity of each cell by the fields of a `Prediction`."""
     names, columns, novelty = model.platforms, model.columns, forecast.novelty
-    low_np, high_np = map(np.exp, forecast.between(level, reference_n))
-    fastest_np, faster_npp = forecast.chance_fastest(), forecast.chance_faster()
+    low_np, high_np = (np.where(offered_np, np.exp(log), np.nan) for log in forecast.between(level, reference_n))
+    both_npp = offered_np[:, :, None] & offered_np[:, None, :]
+    fastest_np = forecast.chance_fastest(offered_np)
+    faster_npp = np.where(both_npp, forecast.chance_faster(), np.nan)
     place_f = np.flatnonzero(columns.mask(COUNTER, RUN_TIME))
     for i, (word, score) in enumerate(zip(novelty.words, novelty.score_n.tolist(), strict=True)):
         strangest = np.argsort(-novelty.by_feature_nf[i, place_f])[:_REASONS] if word != FAMILIAR else ()
@@ -253,4 +280,5 @@ def _confidence(
 
 
 def _by_name(names: Sequence[str], values_p: Floats) -> dict[str, float]:
-    return dict(zip(names, values_p.tolist(), strict=True))
+    # One NaN for all: it equals itself where objects are compared, as those read from a file are.
+    return {name: math.nan if math.isnan(own) else own for name, own in zip(names, values_p.tolist(), strict=True)}

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from crossperf.display import CellView, RowView, TableView, number, numbers, words
-from crossperf.records import FAMILIAR, UNKNOWN, UNUSUAL
+from crossperf.records import FAMILIAR, NO_VERSION_KNOWN, UNKNOWN, UNUSUAL
 from crossperf.report import tables
 
 if TYPE_CHECKING:
@@ -92,10 +92,18 @@ def predictions(answer: Answer) -> None:
     if answer.predictions[0].low and len(answer.predictions) <= _IN_FULL:
         for prediction in answer.predictions:
             _show(_single(prediction), _familiarity(prediction))
+        _show(*_how_to_say_where(answer))
         return
-    _show(_many(answer.predictions[:_SHOWN]))
+    _show(_many(answer.predictions[:_SHOWN]), *_how_to_say_where(answer))
     if len(answer.predictions) > _SHOWN:
         _show(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
+
+
+def _how_to_say_where(answer: Answer) -> list[str]:
+    """Return what to do where it is not known whether there is a version of a program for a platform."""
+    unsure = {name for own in answer.predictions for name, why in own.cannot.items() if why == NO_VERSION_KNOWN}
+    names = ", ".join(sorted(unsure))
+    return [f"no version known for {names}: if there is one, name its class or platform with --can"] if unsure else []
 
 
 def _many(predictions: Sequence[Prediction]) -> TableView:
@@ -110,6 +118,8 @@ def _many(predictions: Sequence[Prediction]) -> TableView:
 
 def _relative(prediction: Prediction, platform: str) -> CellView:
     value = prediction.relative_time[platform]
+    if platform in prediction.cannot:
+        return CellView(prediction.cannot[platform])
     seconds = f" ({prediction.seconds[platform]:,.3g} s)" if platform in prediction.seconds else ""
     return CellView(f"{value:,.2f}x{seconds}", value, best=platform == prediction.fastest)
 
@@ -122,7 +132,7 @@ def _title(prediction: Prediction) -> str:
 def _single(prediction: Prediction) -> TableView:
     """Return a prediction with its intervals, a row for each platform, the fastest first."""
     rows = []
-    for name in sorted(prediction.relative_time, key=prediction.relative_time.__getitem__):
+    for name in sorted(prediction.offered, key=prediction.relative_time.__getitem__):
         low, high = prediction.low[name], prediction.high[name]
         texts = (
             name,
@@ -132,6 +142,7 @@ def _single(prediction: Prediction) -> TableView:
             f"{prediction.chance_fastest[name]:.0%}",
         )
         rows.append(tuple(CellView(text, bold=name == prediction.fastest) for text in texts))
+    rows += [(CellView(name), CellView(why), *[CellView("")] * 3) for name, why in prediction.cannot.items()]
     columns = numbers("relative time", f"interval, {prediction.level:.0%}", "seconds", "fastest?")
     run = f"{prediction.app} {prediction.input}, run on {prediction.source}"
     return TableView(f"{run}: {_title(prediction)}", (*words("platform"), *columns), tuple(rows))

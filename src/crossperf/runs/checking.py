@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from crossperf.records import COLUMNS, OK, Run
+from crossperf.errors import did_you_mean
+from crossperf.records import COLUMNS, OK, Run, can_run, versions
 from crossperf.runs import jsonl, rules
 from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, Problem, as_number, is_counter
 
@@ -26,6 +27,9 @@ NumberedRow = tuple[int, dict[str, Any]]
 #: From about here on columns are the faster road.
 _FEW_RUNS, _FEW_BYTES = 200, 400_000
 _NAMES = ("app", "platform")
+_CELL = ("app", "input", "platform")
+#: The classes that most tables have: a workload may name them in a table without such a platform.
+_CLASSES = ("cpu", "gpu")
 
 
 def check_runs(runs: Record | Iterable[Record], *, need_runtime: bool = True) -> list[Problem]:
@@ -124,6 +128,10 @@ def _problems(rows: Sequence[NumberedRow], need_runtime: bool) -> list[Problem]:
         asked = [(number, value) for number, value, sound in judged if sound or name in _NAMES]
         problems += column_problems(name, asked, need_runtime)
     problems += problems_across(numbers, columns, ok)
+    runnable = [None if rules.is_missing(text) else text for text in columns.get("runnable", [])]
+    if any(runnable):
+        parts = (columns.get(name, [None] * len(rows)) for name in (*_CELL, "platform_class"))
+        problems += runnable_problems(zip(numbers, *parts, runnable, ok, strict=True))
     return sorted(problems, key=lambda problem: problem.severity)
 
 
@@ -160,6 +168,38 @@ def problems_across(numbers: Sequence[int], columns: Mapping[str, list[Any]], ok
     return problems
 
 
+def runnable_problems(cells: Iterable[tuple[int, str, str, str, str | None, str | None, bool]]) -> list[Problem]:
+    """Return what is wrong with where workloads can run: rows that disagree, runs where none can be, unknown names.
+
+    A cell is the number of its row, app, input, platform, its class, ``runnable``, and whether the run succeeded.
+    """
+    cells = list(cells)
+    kinds = {platform: kind for _, _, _, platform, kind, _, _ in cells if kind is not None}
+    known = {*kinds.values(), *(platform for _, _, _, platform, *_ in cells if platform is not None), *_CLASSES}
+    by_workload: dict[tuple[str, str], tuple[str, ...]] = {}
+    strangers: dict[str, int] = {}
+    problems = []
+    for number, app, input_, platform, _, runnable, ok in cells:
+        names = versions(runnable)
+        first = by_workload.setdefault((app, input_), names) if names else None
+        if names is None or first is None:
+            continue
+        if set(first) != set(names):
+            both = f"{' '.join(first)!r} and {runnable!r} for ({app}, {input_})"
+            advice = "Correct it in one of them."
+            problems.append(Problem(both, "the same in each of its rows", advice, number, "runnable", runnable))
+        elif ok and platform in kinds and not can_run(names, platform, kinds[platform]):
+            actual = f"{runnable!r} for ({app}, {input_}), which ran on {platform}"
+            advice = f"Add {kinds[platform]!r} or {platform!r}, or correct the platform of the run."
+            problems.append(Problem(actual, "a list with its platform or class", advice, number, "runnable", runnable))
+        strangers |= {name: number for name in names if name not in known and name not in strangers}
+    for name, number in strangers.items():
+        actual, advice = f"{name!r}{did_you_mean(name, known)}", "Rename it, or leave it if other tables have it."
+        expected = "classes or platforms of the table, separated by spaces"
+        problems.append(Problem(actual, expected, advice, number, "runnable", name, "warning"))
+    return problems[: rules.MOST_SHOWN]
+
+
 def _repeats(columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[tuple[Any, ...] | None]:
     """Return the workload, platform and repeat of each run that did not fail and has a number."""
     if not {"app", "input", "platform", "repeat"} <= columns.keys():
@@ -193,6 +233,8 @@ def _typed(name: str, value: Any) -> Any:
         return _whole(value)
     if name == "status" and rules.is_missing(value):
         return OK
+    if name == "runnable" and rules.is_missing(value):
+        return None
     return _text(value) if name in TEXTS and value is not None and not isinstance(value, str) else value
 
 

@@ -53,6 +53,9 @@ def _says_nothing(text: pl.Expr) -> pl.Expr:
 
 def _typed_column(column: pl.Series) -> pl.Series:
     name = column.name
+    if name == "runnable":
+        text = column.cast(pl.String).to_frame()
+        return text.select(pl.when(~_says_nothing(pl.col(name))).then(name)).to_series()
     if name in TEXTS:
         return column.cast(pl.String).fill_null("") if name == "input" else column.cast(pl.String)
     numbers = _numbers(column).fill_nan(None)
@@ -97,4 +100,15 @@ def _problems_across(frame: pl.DataFrame) -> list[Problem]:
         suspect |= pl.col("platform_class").drop_nulls().n_unique().over("platform") > 1
     rows = frame.filter(suspect).select(*names, "status")
     ok = (rows["status"] == OK).to_list()
-    return checking.problems_across(rows[ROW].to_list(), rows.to_dict(as_series=False), ok)
+    problems = checking.problems_across(rows[ROW].to_list(), rows.to_dict(as_series=False), ok)
+    return problems + _runnable_problems(frame)
+
+
+def _runnable_problems(frame: pl.DataFrame) -> list[Problem]:
+    """Ask about where workloads can run: the first row of each combination will do."""
+    names = ("app", "input", "platform", "platform_class", "runnable")
+    if "runnable" not in frame.columns or not frame["runnable"].count():
+        return []
+    lacking = [pl.lit(None, pl.String).alias(name) for name in names if name not in frame.columns]
+    cells = frame.with_columns(*lacking, ok=pl.col("status") == OK).unique([*names, "ok"], keep="first")
+    return checking.runnable_problems(cells.sort(ROW).select(ROW, *names, "ok").iter_rows())

@@ -15,6 +15,9 @@ if TYPE_CHECKING:  # a saved model remembers its `TableInfo`, and answers withou
 
     from crossperf.runs.table import RunsTable
 
+#: What a workload is known by.
+WORKLOAD = ("app", "input")
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -118,6 +121,15 @@ def info(table: RunsTable) -> TableInfo:
         visits=Spread(number.min(), number.median(), number.max()) if apart else None,
         noise_between_visits=_noise(cells["between"]) if apart else None,
     )
+
+
+def runnable_of(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return where each workload of some runs can run, as the first of its runs that tells says; null where none."""
+    import polars as pl
+
+    if "runnable" not in frame.columns:
+        frame = frame.with_columns(runnable=pl.lit(None, pl.String))
+    return frame.group_by(WORKLOAD, maintain_order=True).agg(pl.col("runnable").drop_nulls().first())
 
 
 def _variation() -> pl.Expr:

@@ -21,7 +21,7 @@ from crossperf.runs.checking import Record, numbered, split_rows
 from crossperf.runs.rules import COUNTER_PREFIX, Problem, is_counter, unusable
 
 #: What can change an answer, and so what a fingerprint covers (with the counters).
-_ANSWERING = ("app", "input", "platform", "platform_class", "repeat", "status", "runtime_s")
+_ANSWERING = ("app", "input", "platform", "platform_class", "repeat", "status", "runtime_s", "runnable")
 #: Rows that a notebook shows.
 _SHOWN = 5
 

@@ -240,9 +240,12 @@ class Forecast:
         left_out_np = np.isnan(log_truth_np) | (np.arange(log_truth_np.shape[1]) == reference_n[:, None])
         return np.where(left_out_np, np.nan, needed_np)
 
-    def chance_fastest(self) -> Floats:
-        """Return how likely each platform is the fastest."""
-        fastest_nb = self._drawn_nbp.argmin(axis=2)
+    def chance_fastest(self, offered_np: Mask | None = None) -> Floats:
+        """Return how likely each platform is the fastest, of all or of those offered."""
+        drawn_nbp = self._drawn_nbp
+        if offered_np is not None:
+            drawn_nbp = np.where(offered_np[:, None, :], drawn_nbp, np.inf)
+        fastest_nb = drawn_nbp.argmin(axis=2)
         platforms = self.log_relative_np.shape[1]
         return np.asarray((fastest_nb[:, :, None] == np.arange(platforms)).mean(axis=1))
 
