@@ -62,8 +62,8 @@ def ask(
     from crossperf.report import asked as show
 
     if bool(command) == bool(table):
-        actual = "both a command and --from" if command else "no command"
-        raise CollectError(f"{actual} found, expected one of the two, such as: crossperf ask -- ./app 100")
+        actual = "a command and --from were given; expected one of the two" if command else "no command was given"
+        raise CollectError(f"{actual}, such as: crossperf ask -- ./app 100")
     model = store.load(model_folder)
     known = ModelPlatforms.read(model_folder or store.SHIPPED, registry).known
     told = can_of(can, no_gpu, model.cells.platform_classes)
@@ -155,14 +155,16 @@ def _read(table: Path, registry: Path) -> tuple[list[Run], MachineFacts | None]:
 def _threads_of(result: Profile) -> int:
     """Return how many threads a program kept busy at a time, at least one.
 
-    Its processor time tells, unless other programs kept it waiting; how it spread its instructions over threads tells,
-    unless these ran one after the other, as the processes of a script do. The lesser of the two counts.
+    How it spread its instructions over threads tells, unless these ran one after the other, as the processes of a
+    script do; its processor time tells, unless other programs kept it waiting. The lesser of the two counts, and the
+    first alone for OpenMP, whose threads run side by side.
     """
+    counted = result.counted.values
     busy = max((done.user_s + done.system_s) / max(done.wall_s, 1e-9) for done in result.executions)
-    share = result.counted.values.get("busiest_thread_ratio") or 1.0 / max(busy, 1.0)
+    spread = 1.0 / (counted.get("busiest_thread_ratio") or 1.0 / max(busy, 1.0))
     # A program that keeps two processors busy for a quarter of its time uses two.
-    threads = min(round(busy + 0.25), round(1.0 / share), result.facts.hardware_threads or 1)
-    return max(1, threads)
+    threads = spread if counted.get("parallel_regions") else min(spread, busy + 0.25)
+    return max(1, min(round(threads), result.facts.hardware_threads or 1))
 
 
 def _match(

@@ -102,7 +102,7 @@ class Asked:
 
 def lines(asked: Asked) -> list[str]:
     """Return the answer in lines of at most 80 characters, the table's aside where names are long."""
-    sentences = [_head(asked), *_here(asked)]
+    sentences = [_head(asked), _here(asked)]
     if asked.can_tell:
         sentences += ["", *_table(asked), "", *_conclusion(asked)]
     else:
@@ -121,15 +121,10 @@ def _head(asked: Asked) -> str:
     return f"{own.app} {own.input}".strip() + took + threads
 
 
-def _here(asked: Asked) -> Iterator[str]:
+def _here(asked: Asked) -> str:
     if not asked.differs:
-        yield f"here is {asked.prediction.source} ({asked.machine})"
-        return
-    yield (
-        f"here is {asked.machine}, which the model does not know; nearest is {asked.prediction.source} "
-        f"({some_of(asked.differs, 2)}). It stands for this machine, so take the times for rough: ranges are "
-        f"{STAND_IN_FACTOR:g} times as wide to either side, which is a guess."
-    )
+        return f"here is {asked.prediction.source} ({asked.machine})"
+    return f"here is nearest to {asked.prediction.source}: {asked.machine}, {some_of(asked.differs, 2)}"
 
 
 def _table(asked: Asked) -> list[str]:
@@ -199,6 +194,11 @@ def _conclusion(asked: Asked) -> Iterator[str]:
     else:
         factor = 1.0 / own.relative_time[first]
         yield f"Fastest is {first}, {about}{factor:.2g} times as fast as here{sure}."
+    if asked.differs:
+        yield (
+            f"The model does not know this machine and takes it for {own.source}: believe the order more than the "
+            f"times, whose ranges are wider by a factor of {STAND_IN_FACTOR:g} to either side, a guess."
+        )
     if costs := asked.costs:
         yield f"Cheapest is {min(costs, key=costs.__getitem__)}, of those with a price."
     if looks is not None and looks.word == UNUSUAL:
