@@ -160,10 +160,15 @@ class Prediction:
         def kept(values: Mapping[str, Any]) -> dict[str, Any]:
             return {name: value for name, value in values.items() if name in platforms}
 
-        names = ("relative_time", "seconds", "low", "high", "chance_fastest")
-        faster = {name: kept(row) for name, row in kept(self.chance_faster).items()}
         return replace(
-            self, chance_faster=faster, cannot=dict(cannot), **{name: kept(getattr(self, name)) for name in names}
+            self,
+            relative_time=kept(self.relative_time),
+            seconds=kept(self.seconds),
+            low=kept(self.low),
+            high=kept(self.high),
+            chance_fastest=kept(self.chance_fastest),
+            chance_faster={name: kept(row) for name, row in kept(self.chance_faster).items()},
+            cannot=dict(cannot),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -66,12 +66,14 @@ def ask(
         raise CollectError(f"{actual}, such as: crossperf ask -- ./app 100")
     model = store.load(model_folder)
     known = ModelPlatforms.read(model_folder or store.SHIPPED, registry).known
-    told = can_of(can, no_gpu, model.cells.platform_classes)
+    stated = can_of(can, no_gpu, model.cells.platform_classes)
     wanted = _wanted(model, chosen, here)
     runs, facts = _read(table, registry) if table else _profiled(command, registry, quick=quick, repeats=repeats)
     threads = threads or runs[0].threads
     match = _match(model, known, here, runs[0], facts, threads)
-    prediction, lacking = _predicted(model, [replace(run, platform=match.platform.name) for run in runs], told, wanted)
+    prediction, lacking = _predicted(
+        model, [replace(run, platform=match.platform.name) for run in runs], stated, wanted
+    )
     times = [run.runtime_s for run in runs if run.runtime_s is not None]
     prices = {entry.name: entry.facts.more.get("price_per_hour") for entry in known}
     answer = show.Asked(
@@ -195,11 +197,11 @@ def _match(
 
 
 def _predicted(
-    model: TrainedModel, runs: Sequence[Run], told: Sequence[str] | None, wanted: Sequence[str]
+    model: TrainedModel, runs: Sequence[Run], stated: Sequence[str] | None, wanted: Sequence[str]
 ) -> tuple[Prediction, tuple[str, ...]]:
     """Return the prediction for what can run the program and was asked for, and the counters that it lacks.
 
-    A platform of another class is offered only where somebody said that there is a version for it.
+    A platform of another class is offered only where it is stated that there is a version for it.
     """
     from crossperf.prediction.answer import ask as question_of
     from crossperf.prediction.answer import predict
@@ -207,7 +209,7 @@ def _predicted(
 
     question = question_of(model, runs)
     source, own = runs[0].platform, _class_in(model, runs[0].platform)
-    known = told or versions(runs[0].runnable)
+    known = stated or versions(runs[0].runnable)
     offered = offer(model, question.measured, known or (own,))
     fits = dict(zip(model.platforms, offered.offered_np[0].tolist(), strict=True))
     can = [name for name in model.platforms if fits[name] and (name in wanted or name == source)]

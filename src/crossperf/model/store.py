@@ -38,7 +38,6 @@ from crossperf.files import Folder
 from crossperf.model import packing
 from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.packing import State
-from crossperf.model.packing import read as read_arrays
 from crossperf.model.trained import TrainedModel
 
 T = TypeVar("T")
@@ -52,7 +51,7 @@ _ARRAYS = "arrays.npz"
 #: The model that comes with the package (tools/release_model.py).
 SHIPPED = Path(__file__).parent / "data"
 _FOLDER = Folder("model", lambda folder: (folder / _DESCRIPTION).is_file(), ModelFolderError)
-_OF_CELLS = {"log_time_wp": np.float64, "workload_n": np.int64, "source_n": np.int64}
+_OF_CELLS: dict[str, Any] = {"log_time_wp": np.float64, "workload_n": np.int64, "source_n": np.int64}
 #: Where the class of each kind of fitted part lives.
 PARTS: dict[str, str] = {
     "adapted": "adapted.Adapted",
@@ -238,7 +237,7 @@ def load(folder: str | os.PathLike[str] | None = None) -> TrainedModel:
     facts = _read_description(source)
     try:
         if facts["format"] == FORMAT:
-            arrays = read_arrays(source / _ARRAYS)
+            arrays = packing.read(source / _ARRAYS)
             learned = restore(FittedModel, below(arrays, "fitted.")), restore(Features, below(arrays, "features."))
             cells = (arrays[f"cells.{name}"].astype(kind, copy=False) for name, kind in _OF_CELLS.items())
             return assemble(facts, *learned, *cells)

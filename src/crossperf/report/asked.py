@@ -15,7 +15,7 @@ _WIDTH = 80
 #: Where another platform stands for this machine, ranges are wider by this factor to either side. It is a guess: how
 #: far two machines of one kind are apart is not known before something ran on both.
 STAND_IN_FACTOR = 1.5
-#: A cost is that of so many runs, the fewest that make it a number of hundredths or more.
+#: The number of runs whose cost is shown: the least that makes it hundredths or more.
 _SCALES = (1, 1_000, 1_000_000)
 
 
