@@ -85,6 +85,8 @@ def test_a_price_that_the_user_keeps_makes_a_cost(ask: Ask, known_run: Path, tmp
     facts = facts_of(ask, "--from", known_run)
     seconds = facts["prediction"]["seconds"]["xeon-1t"]  # type: ignore[index]
     assert facts["cost"] == {"xeon-1t": pytest.approx(seconds * 2.0 / 3600.0)}
+    facts = facts_of(ask, "--price", "xeon-1t=3", "--from", known_run)
+    assert facts["cost"] == {"xeon-1t": pytest.approx(seconds * 3.0 / 3600.0)}
 
 
 def test_a_program_is_run_here_and_what_it_prints_is_not_shown(ask: Ask, tmp_path: Path) -> None:
@@ -112,6 +114,7 @@ def test_a_program_is_run_here_and_what_it_prints_is_not_shown(ask: Ask, tmp_pat
         (("--can", "tpu", "--quick", "--repeats", "1", "--", "true"), "'tpu'"),
         (("--model", "nowhere", "--", "true"), "expected a model folder"),
         (("--from", "nowhere.csv"), "no such file"),
+        (("--price", "xeon-1t=free", "--", "true"), "--price: found 'xeon-1t=free'"),
     ],
 )
 def test_what_goes_wrong_is_one_sentence(ask: Ask, arguments: tuple[str, ...], words: str) -> None:

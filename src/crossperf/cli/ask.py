@@ -18,6 +18,7 @@ from crossperf.cli.output import JSON, progress_line, say, write_facts
 from crossperf.errors import CollectError, PredictError, SettingsError, did_you_mean, some_of
 from crossperf.platforms import MachineFacts, Match, Platform
 from crossperf.records import NO_VERSION_KNOWN, OK, Prediction, Run, versions
+from crossperf.schedule.machines import price_of
 
 if TYPE_CHECKING:
     from crossperf.collect.profiled import Profile
@@ -36,6 +37,7 @@ _HERE_HELP = "The model's name for this machine; the default is the platform wit
 @click.option("--quick", is_flag=True, help="Count with the system and perf alone, which takes seconds.")
 @click.option("--repeats", default=3, help="Executions for the runtime.")
 @click.option("--model", "model_folder", type=PATH, help="A model of yours; the default is the one that ships.")
+@click.option("--price", multiple=True, metavar="NAME=PRICE", help="What an hour on a platform costs; may be repeated.")
 @click.option("--here", metavar="PLATFORM", help=_HERE_HELP)
 @click.option("--from", "table", type=PATH, help="Answer for the run in this table, and run nothing.")
 @REGISTRY
@@ -49,6 +51,7 @@ def ask(
     quick: bool,
     repeats: int,
     model_folder: Path | None,
+    price: tuple[str, ...],
     here: str | None,
     table: Path | None,
     registry: Path,
@@ -56,7 +59,7 @@ def ask(
 ) -> None:
     """Run COMMAND here, count what it does, and tell where it would run how fast.
 
-    What COMMAND prints is not shown. Prices come from 'crossperf platforms add NAME --set price_per_hour=...'.
+    What COMMAND prints is not shown. Prices are those of --price, or price_per_hour under 'crossperf platforms'.
     """
     from crossperf.model import store
     from crossperf.report import asked as show
@@ -67,7 +70,7 @@ def ask(
     model = store.load(model_folder)
     known = ModelPlatforms.read(model_folder or store.SHIPPED, registry).known
     stated = can_of(can, no_gpu, model.cells.platform_classes)
-    wanted = _wanted(model, chosen, here)
+    wanted, stated_prices = _wanted(model, chosen, here), _prices(model, price)
     runs, facts = _read(table, registry) if table else _profiled(command, registry, quick=quick, repeats=repeats)
     threads = threads or runs[0].threads
     match = _match(model, known, here, runs[0], facts, threads)
@@ -75,14 +78,15 @@ def ask(
         model, [replace(run, platform=match.platform.name) for run in runs], stated, wanted
     )
     times = [run.runtime_s for run in runs if run.runtime_s is not None]
-    prices = {entry.name: entry.facts.more.get("price_per_hour") for entry in known}
+    kept = {entry.name: entry.facts.more.get("price_per_hour") for entry in known}
+    prices = {name: float(own) for name, own in kept.items() if isinstance(own, int | float)} | stated_prices
     answer = show.Asked(
         prediction,
         statistics.median(times) if times else None,
         _machine(facts, match),
         threads,
         match.differs,
-        {name: float(price) for name, price in prices.items() if isinstance(price, int | float)},
+        prices,
         dict(zip(model.platforms, model.cells.platform_classes, strict=True)),
         lacking,
     )
@@ -101,6 +105,19 @@ def _wanted(model: TrainedModel, chosen: str | None, here: str | None) -> list[s
             expected = f"expected platforms of the model: {some_of(model.platforms, 20)}"
             raise SettingsError(f"--platforms: found {name!r}{did_you_mean(name, model.platforms)}, {expected}.")
     return wanted
+
+
+def _prices(model: TrainedModel, pairs: Sequence[str]) -> dict[str, float]:
+    """Return the prices of platforms from NAME=PRICE."""
+    prices = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        price = price_of(text) if text else None
+        if name not in model.platforms or price is None:
+            expected = f"expected a platform of the model and its price for an hour, such as {model.platforms[0]}=1.2"
+            raise SettingsError(f"--price: found {pair!r}, {expected}.")
+        prices[name] = price
+    return prices
 
 
 def _profiled(
