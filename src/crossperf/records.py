@@ -145,6 +145,11 @@ class Prediction:
     cannot: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether the run looks like nothing that the model has learned from: nothing should be changed by it."""
+        return self.familiarity is not None and self.familiarity.word == UNKNOWN
+
+    @property
     def offered(self) -> tuple[str, ...]:
         """The platforms on which the workload can run, as far as is known."""
         return tuple(name for name in self.relative_time if name not in self.cannot)

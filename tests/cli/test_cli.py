@@ -274,6 +274,7 @@ def test_runs_info_has_the_result_on_stdout_and_the_same_facts_as_json(crossperf
         "apps",
         "workloads",
         "complete_workloads",
+        "limited_workloads",
         "cells",
         "repeats",
         "noise",
@@ -334,6 +335,21 @@ def test_evaluate_gives_the_same_scores_for_the_same_seed(crossperf: Crossperf, 
     assert scores[0] == scores[1] != scores[2]
 
 
+def test_predict_offers_what_the_options_say_can_run_it(
+    crossperf: Crossperf, model_folder: Path, new_file: Path
+) -> None:
+    for words in (["--no-gpu"], ["--can", "cpu"]):
+        done = crossperf("predict", model_folder, new_file, *words, "--json", "-")
+        predictions = json.loads(done.stdout)["predictions"]
+        limited = [own for own in predictions if own["source"].startswith("cpu")]
+        assert limited
+        assert all(own["cannot"] == {"gpu-a": "cannot run", "gpu-b": "cannot run"} for own in limited)
+        assert all(own["fastest"].startswith("cpu") for own in limited)
+    both = crossperf("predict", model_folder, new_file, "--no-gpu", "--can", "gpu")
+    assert_one_sentence(both, "--no-gpu: found with --can")
+    assert_one_sentence(crossperf("predict", model_folder, new_file, "--can", "tpu"), "--can: found 'tpu'")
+
+
 def test_train_then_predict_answers_for_new_runs(crossperf: Crossperf, runs_file: Path, new_file: Path) -> None:
     trained = crossperf("train", runs_file, "-o", "forest", *FOREST)
     assert trained.status == 0
@@ -346,7 +362,7 @@ def test_train_then_predict_answers_for_new_runs(crossperf: Crossperf, runs_file
     assert set(facts) == {"format", "notes", "predictions"}
     assert len(facts["predictions"]) == 8
     keys = {"app", "input", "source", "relative_to", "fastest", "relative_time", "seconds", "notes"}
-    keys |= {"level", "low", "high", "chance_fastest", "chance_faster", "familiarity"}
+    keys |= {"level", "low", "high", "chance_fastest", "chance_faster", "familiarity", "cannot"}
     for prediction in facts["predictions"]:
         assert set(prediction) == keys
         assert set(prediction["relative_time"]) == set(prediction["seconds"]) == {"cpu-a", "cpu-b", "gpu-a", "gpu-b"}

@@ -1,4 +1,4 @@
-"""Where workloads can run, in tables: read from every format, checked across rows, told apart from what is missing."""
+"""Where workloads can run, in tables: read from every format, checked across rows, apart from what is missing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.limited import limited_runs
 
 from crossperf import runs
 from crossperf.errors import RunsTableError
 from crossperf.records import Run
 from crossperf.runs.rules import Problem
-from tests.limited import limited_runs
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "jsonl.gz", "csv.gz"])

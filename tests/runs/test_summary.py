@@ -25,9 +25,11 @@ def test_info_counts_what_a_person_would_count_by_hand() -> None:
     variation = pytest.approx(2**0.5 / 2)
     assert facts.pop("fingerprint")
     between = {"noise_between_visits": None}
+    none = {"cannot_run": 0, "not_measured": 0}
     assert facts == {
         **between,
         "visits": None,
+        "limited_workloads": 0,
         "path": "mine",
         "runs": 7,
         "failed": {"oom": 1, "timeout": 2},
@@ -38,8 +40,17 @@ def test_info_counts_what_a_person_would_count_by_hand() -> None:
         "repeats": {"min": 1, "median": 1.0, "max": 2},
         "noise": {"median": variation, "p90": variation},
         "platforms": [
-            {"name": "p", "class": "cpu", "runs": 3, "workloads": 2, "noise": variation, **between},
-            {"name": "q", "class": None, "runs": 1, "workloads": 1, "noise": None, **between},
+            {"name": "p", "class": "cpu", "runs": 3, "workloads": 2, "noise": variation, **between, **none},
+            {
+                "name": "q",
+                "class": None,
+                "runs": 1,
+                "workloads": 1,
+                "noise": None,
+                **between,
+                "cannot_run": 0,
+                "not_measured": 1,
+            },
         ],
         "counters": 2,
         "missing_counters": {"x": {"p": pytest.approx(1 / 3)}, "y": {"p": pytest.approx(2 / 3)}},

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from crossperf.records import Prediction
+from crossperf.records import Familiarity, Prediction
 from crossperf.schedule import predictors
 from crossperf.schedule.readers import read_times
 from crossperf.schedule.times import RelativeTimes
@@ -42,3 +45,16 @@ def test_predictions_take_the_scale_of_what_was_measured_on_their_source() -> No
     np.testing.assert_array_equal(table.relative_wm, [[2.0, 10.0, np.nan]])
     np.testing.assert_array_equal(table.low_wm, [[2.0, 8.0, np.nan]])
     np.testing.assert_array_equal(table.high_wm, [[2.0, 14.0, np.nan]])
+
+
+def test_a_run_that_looks_unknown_stays_where_it_was_profiled_and_none_goes_where_it_cannot_run() -> None:
+    truth = RelativeTimes.of([("a", "1"), ("b", "1"), ("c", "1")], ["cpu", "gpu"], np.array([[1.0, 0.5]] * 3))
+    relative, words = {"cpu": 1.0, "gpu": 0.25}, ("familiar", "unknown", "familiar")
+    predictions = [
+        Prediction(app, "1", "cpu", "source", relative, familiarity=Familiarity(word, 1.0))
+        for app, word in zip("abc", words, strict=True)
+    ]
+    predictions[2] = replace(predictions[2], relative_time=relative | {"gpu": math.nan}, cannot={"gpu": "cannot run"})
+    predicted = predictors.from_predictions(predictions, truth, "cpu")
+    np.testing.assert_array_equal(predicted.relative_wm, [[1.0, 0.25], [1.0, np.nan], [1.0, np.nan]])
+    np.testing.assert_array_equal(predicted.high_wm, predicted.relative_wm)

@@ -67,14 +67,21 @@ def test_what_cannot_run_in_truth_is_not_offered_even_where_it_is_predicted() ->
 
 
 def test_jobs_that_can_go_nowhere_are_counted_by_reason_and_the_others_run() -> None:
-    truth = times(["slow", "fast"], [NAN, 1.0], [NAN, NAN], [1.0, 1.0], apps=["a", "b", "c"])
+    truth = times(["slow", "fast"], [NAN, 1.0], [1.0, 1.0], apps=["a", "c"])
     work = random_jobs(3, 400, 10, load=0.8)
     outcome = simulate(work, TWO, truth, truth, "turnaround")
     reasons = outcome.unplaceable()
-    assert set(reasons) == {"no platform can run it", "larger than every cluster that can run it"}
+    assert set(reasons) == {"larger than every cluster that can run it"}
     assert sum(reasons.values()) + outcome.placed.sum() == len(work)
     assert np.isfinite(outcome.start_s[outcome.placed]).all()
     assert np.isnan(outcome.start_s[~outcome.placed]).all()
+
+
+def test_a_workload_that_no_machine_can_run_is_one_clear_error() -> None:
+    truth = times(["slow", "fast"], [NAN, 1.0], [NAN, NAN], apps=["a", "b"])
+    with pytest.raises(ScheduleTableError, match=r"none of the machines can run \(b n1\)") as caught:
+        simulate(jobs((0, 1, 9, 9)), TWO, truth, truth, "turnaround")
+    assert caught.value.facts["workloads"] == [("b", "n1")]
 
 
 def test_modes_of_a_cluster_share_its_nodes() -> None:

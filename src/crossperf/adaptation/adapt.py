@@ -232,15 +232,17 @@ def _with_added(model: TrainedModel, measured: Measured, added: Workloads) -> tu
     log_time_wp = np.vstack([cells.log_time_wp, np.full((len(added), len(cells.platforms)), np.nan)])
     of_added = zip(measured.workload_of_n, measured.platform_n, strict=True)
     rows = [i for i, (workload, on) in enumerate(of_added) if workload in set(added) and on in model.sources]
+    stated = dict(zip(measured.workload_of_n, measured.runnable_n, strict=False))
+    runnable_w = (*(cells.runnable_w or [None] * len(cells.workloads)), *(stated.get(own) for own in added))
+    cells = replace(cells, workloads=workloads, log_time_wp=log_time_wp, runnable_w=runnable_w)
     if not rows:
-        return replace(cells, workloads=workloads, log_time_wp=log_time_wp), model.features
+        return cells, model.features
     own = measured.take(rows)
     workload_m = np.array([number[workload] for workload in own.workload_of_n], dtype=np.int64)
     features = own.features(model.columns)
     log_time_wp[workload_m, features.source_n] = np.log(own.runtime_s_n)
     grown = replace(
         cells,
-        workloads=workloads,
         log_time_wp=log_time_wp,
         workload_n=np.append(cells.workload_n, workload_m),
         source_n=np.append(cells.source_n, features.source_n),

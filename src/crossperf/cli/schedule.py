@@ -193,6 +193,10 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
     for note in answer.notes:
         say(f"note: {note}")
     predicted = from_predictions(answer.predictions, truth, source, name=folder.name)
+    if unknown := sum(own.is_unknown for own in answer.predictions):
+        say(f"note: {unknown:,} of {len(answer):,} workloads look unknown to {folder} and stay on {source}.")
+    if limited := sum(bool(own.cannot) for own in answer.predictions):
+        say(f"note: {limited:,} of {len(answer):,} workloads have no version for some platforms and never go there.")
     seen = set(saved.workloads)
     if learned := sum(workload in seen for workload in predicted.workloads):
         total = len(predicted.workloads)

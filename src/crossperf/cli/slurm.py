@@ -20,6 +20,7 @@ from crossperf.cli.output import say, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
+    from crossperf.records import Prediction
     from crossperf.schedule.slurm.advise import Advice, Submission
     from crossperf.schedule.slurm.history import Reading
     from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
@@ -182,18 +183,33 @@ def _known(
     if (model_folder is None) != (runs is None):
         raise SettingsError("table: found MODEL without RUNS, expected both: RUNS are what MODEL predicts from.")
     if model_folder is not None and runs is not None:
-        from crossperf.model import store
-        from crossperf.prediction.answer import predict
-
-        answer = predict(store.load(model_folder), runs, relative_to=site.reference)
-        for note in answer.notes:
-            say(f"note: {note}")
-        known |= ranking.from_predictions(answer.predictions, site.reference)
+        predictions = _predicted(model_folder, runs, site.reference)
+        known |= ranking.from_predictions(predictions, site.reference)
     if learned is not None:
         known = ranking.with_learned(known, jsonl.read(learned), site.reference, enough)
     if not known:
         raise SettingsError("table: found nothing to go by, expected MODEL RUNS, --predictions, --times or --learned.")
     return known
+
+
+def _predicted(model_folder: Path, runs: Path, reference: str) -> list[Prediction]:
+    """Return the predictions of runs, relative to a platform; where one cannot run there, to where it was profiled."""
+    from crossperf.model import store
+    from crossperf.prediction.answer import ask, predict
+    from crossperf.prediction.runnable import offer
+
+    model = store.load(model_folder)
+    question = ask(model, runs)
+    offered = offer(model, question.measured, None)
+    here = [number for number, cannot in enumerate(offered.cannot) if reference not in cannot]
+    elsewhere = [number for number, cannot in enumerate(offered.cannot) if reference in cannot]
+    predictions: list[Prediction] = []
+    for rows, relative_to in ((here, reference), (elsewhere, "source")):
+        if rows:
+            predictions += predict(model, question.take(rows), relative_to=relative_to).predictions
+    for note in question.notes:
+        say(f"note: {note}")
+    return predictions
 
 
 def _state(site: Site, live: bool) -> tuple[tuple[PartitionFacts, ...], LiveQueues | None, list[str]]:
@@ -226,10 +242,13 @@ def _show(made: PlacementTable, left_out: int) -> None:
     measured = sum(any(choice.runs for choice in row.choices) for row in made.rows.values())
     first = dict.fromkeys((partition.partition for partition in made.partitions), 0)
     for row in made.rows.values():
-        first[row.choices[0].partition] += 1
+        for choice in row.choices[:1]:
+            first[choice.partition] += 1
     spread = ", ".join(f"{name} {count:,}" for name, count in first.items())
     click.echo(f"{len(made.rows):,} keys by policy {made.policy!r}, first choices: {spread}")
     click.echo(f"measured runs stand behind {measured:,} of them, predictions alone behind the rest")
+    if stay := sum(not row.choices for row in made.rows.values()):
+        say(f"note: jobs of {stay:,} keys stay as they are: their runs look unknown, or no partition can run them.")
     if left_out:
         say(f"note: {left_out:,} keys were left out: fewer than two partitions can be compared for them.")
     if made.too_long:

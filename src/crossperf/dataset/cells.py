@@ -26,8 +26,8 @@ class Cells:
     """N cells of W workloads on P platforms; one cell is one workload seen from one source platform.
 
     ``log_time_wp`` holds log seconds, NaN where a workload never ran. ``runnable_w`` tells where there is a version of
-    each workload; it is empty, or ``None``, where it is not stated. Datasets, held-out predictions and saved models all hold
-    these, and hold them here.
+    each workload; it is empty, or ``None``, where it is not stated. Datasets, held-out predictions and saved models
+    all hold these, and hold them here.
     """
 
     platforms: tuple[str, ...]
@@ -36,7 +36,7 @@ class Cells:
     log_time_wp: Floats
     workload_n: Integers
     source_n: Integers
-    runnable_w: tuple[str | None, ...] = field(default=(), kw_only=True)
+    runnable_w: tuple[str | None, ...] = field(default=(), kw_only=True, metadata={"json": "runnable"})
 
     def __len__(self) -> int:
         return len(self.source_n)

@@ -34,7 +34,8 @@ class Dataset(Cells):
     """What models learn from and are scored on: cells with their features and the facts of their table.
 
     ``X`` and ``y`` are scikit-learn's: ``y`` is the log relative time on each platform, NaN where a workload never
-    ran. ``log_time_halves_hwp`` holds the log times of the earlier and of the later half of the visits.
+    ran; ``runnable_wp`` tells where it cannot. ``log_time_halves_hwp`` holds the log times of the earlier and of the
+    later half of the visits.
 
     >>> from crossperf.datasets import toy
     >>> data = build(toy.make_table(apps=3, inputs=2, seed=1))
@@ -47,12 +48,13 @@ class Dataset(Cells):
     table: TableFacts
 
     def __repr__(self) -> str:
+        able = "" if self.runnable_wp.all() else " that can run them"
         return (
             f"Dataset of {self.table.path}: {len(self):,} cells\n"
             f"  {len(self.workloads):,} workloads of {len(self.apps):,} applications ({some_of(self.apps, 4)})\n"
             f"  {len(self.platforms)} platforms: {some_of(self.platforms, 8)}\n"
             f"  {len(self.counters)} counters: {some_of(self.counters, 4)}\n"
-            f"  {int(self.complete_w.sum()):,} workloads ran on every platform\n"
+            f"  {int(self.complete_w.sum()):,} workloads ran on every platform{able}\n"
             f"  {self.table.runs:,} runs, {self.table.failed_runs:,} failed; fingerprint {self.table.fingerprint}"
         )
 
@@ -155,7 +157,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
     if np.isnan(log_time_wp).any(axis=1).all():
         raise DatasetError(
             f"{table.path}: none of {len(workloads):,} workloads ran on all {len(names)} platforms, expected at "
-            "least one that did. Measure one everywhere, or choose platforms that share workloads.",
+            "least one that can and did. Measure one everywhere, or choose platforms that share workloads.",
             path=table.path,
         )
     classes = platform_classes(table)

@@ -211,25 +211,35 @@ def order_auc(log_truth_np: Floats, log_predicted_np: Floats, order: Order | Non
 class ConstantAnswer:
     """How often always giving the same answer is right: the same order, the same fastest platform.
 
-    ``order`` is empty and ``order_share`` is ``None`` where no workload ran on every platform.
+    ``order`` is empty and ``order_share`` is ``None`` where no workload ran on every platform. A workload that did not
+    run on the ``fastest`` takes the next of ``otherwise``, and has the order where the platforms that it ran on do.
     """
 
     fastest: str
     fastest_share: float
     order: tuple[str, ...] = ()
     order_share: float | None = None
+    otherwise: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: Dataset) -> ConstantAnswer:
         """Return the constant answers that are right most often."""
-        number, count = np.unique(np.nanargmin(data.log_time_wp, axis=1), return_counts=True)
-        order, order_share = most_common_order(data.log_time_wp) or ((), None)
+        log_time_wp, names = data.log_time_wp, data.platforms
+        count_p = np.bincount(np.nanargmin(log_time_wp, axis=1), minlength=len(names))
+        preferred = np.argsort(-count_p, kind="stable").tolist()
+        order, _ = most_common_order(log_time_wp) or ((), None)
         return cls(
-            fastest=data.platforms[number[count.argmax()]],
-            fastest_share=float(count.max() / count.sum()),
-            order=tuple(data.platforms[i] for i in order),
-            order_share=order_share,
+            fastest=names[preferred[0]],
+            fastest_share=float((picked_slowdown(log_time_wp, _ranks(preferred)) == 1.0).mean()),
+            order=tuple(names[i] for i in order),
+            order_share=float(same_order(log_time_wp, _ranks(order)).mean()) if order else None,
+            otherwise=() if data.runnable_wp.all() else tuple(names[i] for i in preferred[1:]),
         )
+
+
+def _ranks(order: Sequence[int]) -> Floats:
+    """Return the place of each platform in an order, as the same prediction for every cell."""
+    return np.argsort(np.asarray(order, np.int64)).astype(np.float64)[None]
 
 
 def noise_ceiling(data: Dataset, order: Order | None = None) -> Scores:

@@ -187,6 +187,9 @@ def _about_data(evaluation: Evaluation, data: Dataset) -> Iterator[str]:
     incomplete = int((~data.complete_w).sum())
     if incomplete:
         yield f"{incomplete:,} of {len(data.workloads):,} workloads lack a platform; scored on those they have."
+    limited = int((~data.runnable_wp).any(axis=1).sum())
+    if limited:
+        yield f"{limited:,} of {len(data.workloads):,} workloads cannot run everywhere; scored on platforms that can."
     if facts.failed_runs:
         yield f"{facts.failed_runs:,} failed runs were left out."
     if facts.warnings:

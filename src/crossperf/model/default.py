@@ -29,7 +29,8 @@ from crossperf.model.fitted.blend import Blend, Patterns, Weighting, difficulty
 from crossperf.model.fitted.confidence import Intervals
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
-from crossperf.model.fitted.scales import Encoder, Limits, contrast, fill_targets
+from crossperf.model.fitted.scales import Encoder, Limits, contrast
+from crossperf.model.learn.together import common_contrast, grow
 
 try:
     from crossperf.model.learn.ensemble import Plan, fit_ensemble
@@ -121,15 +122,14 @@ class Crossperf(Predictor):
         for name in ("trees", "members", "width", "steps", "latent_dim", "vae_steps"):
             if getattr(self, name) < 1:
                 raise self._unfit(name, "1 or more")
-        all_np = fill_targets(target_np)
-        contrast_np, _ = contrast(all_np)
+        contrast_np, base_p = common_contrast(target_np)
         rated_ne = features.with_rates().values_nf
         encoder = Encoder.fit(rated_ne)
         standard_ne = encoder(rated_ne)
         rng = np.random.default_rng(self.seed)
         folds = _Folds.of(groups, self.members, rng)
 
-        forest, trees_rnp = self._grow(encoder.log(rated_ne), all_np, folds)
+        forest, trees_rnp = self._grow(encoder.log(rated_ne), target_np, folds, base_p)
         where: dict[str, Any] = {"device": self.device, "seed": self.seed}
         plan = Plan(width=self.width, steps=self.steps)
         ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, **where)
@@ -146,35 +146,35 @@ class Crossperf(Predictor):
         weighting = Weighting(gap_near, gap_far, near_3, far_3)
         pairs = zip(members_r3np, left_out.gap_rn, strict=True)
         blended_rnp = np.stack([weighting.blend(part_3np, gap_n) for part_3np, gap_n in pairs])
-        intervals = self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n, limits)
+        blended_rnp = np.stack([limited(limits, blended_np, base_p) for blended_np in blended_rnp])
+        intervals = self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n)
         active = novelty.active_units
         self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
         members, trust = (encoder, forest, ensemble, process), (weighting, novelty, intervals)
         known_workload_b = groups.workload_n[novelty.row_b]
-        return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b)
+        return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b, base_p)
 
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
         return self.fit(data.X, data.y)
 
-    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, Floats]:
+    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds, base_p: Mask | None) -> tuple[Forest, Floats]:
         """Return trees grown on all cells, and the out-of-fold contrasts of a few grown for each member.
 
         Trees learn times relative to the source, and contrasts through them: with cells of one workload that differ
         in their target, a tree does not stop at the workload.
         """
 
-        def grow(count: int, rows: Any, seed: int) -> Any:
-            trees = ExtraTreesRegressor(count, max_features=0.5, n_jobs=self.n_jobs, random_state=seed)
-            return trees.fit(log_ne[rows], target_np[rows])
+        def grown(count: int, rows: Any, seed: int) -> Forest:
+            settings = {"max_features": 0.5, "n_jobs": self.n_jobs, "random_state": seed}
+            return grow(lambda: ExtraTreesRegressor(count, **settings), log_ne[rows], target_np[rows])
 
-        forest = Forest.of(grow(self.trees, np.arange(len(log_ne)), self.seed).estimators_)
+        forest = grown(self.trees, np.arange(len(log_ne)), self.seed)
         predicted_mnp = np.full((len(folds.blind_mn), *target_np.shape), np.nan)
         for member, blind_n in enumerate(folds.blind_mn):
             if blind_n.any() and not blind_n.all():
-                grown = grow(_BLIND_TREES, ~blind_n, self.seed + member + 1)
-                blind_np = grown.predict(log_ne[blind_n]).reshape(-1, target_np.shape[1])
-                predicted_mnp[member, blind_n] = contrast(blind_np)[0]
+                blind_np = grown(_BLIND_TREES, ~blind_n, self.seed + member + 1).predict(log_ne[blind_n])
+                predicted_mnp[member, blind_n] = contrast(blind_np, base_p)[0]
         return forest, folds.out_of_fold(predicted_mnp)
 
     def _intervals(
@@ -184,23 +184,29 @@ class Crossperf(Predictor):
         blended_rnp: Floats,
         gap_rn: Floats,
         app_n: Integers,
-        limits: Limits,
     ) -> Intervals:
         """Return intervals calibrated on out-of-fold residuals, those of unseen applications first."""
         errors, indicators, groups, unseen_app = [], [], [], []
         for r, blended_np in enumerate(blended_rnp):
             known_n = ~np.isnan(blended_np).any(axis=1)
-            errors.append(contrast_np[known_n] - limits.clip_contrast(blended_np[known_n]))
+            errors.append(contrast_np[known_n] - blended_np[known_n])
             indicators.append(difficulty(features[known_n], gap_rn[r, known_n]))
             groups.append(app_n[known_n])
             unseen_app.append(np.full(known_n.sum(), r == 0))
         if not sum(map(len, errors)):
             # Nothing could be held out: all that is known is how much the targets differ.
-            errors = [contrast_np - contrast_np.mean(axis=0)]
+            errors = [contrast_np - np.nanmean(contrast_np, axis=0)]
             indicators = [difficulty(features, np.zeros(len(app_n)))]
             groups, unseen_app = [app_n], [np.ones(len(app_n), bool)]
         cells = np.concatenate(groups), np.concatenate(unseen_app)
         return Intervals.fit(np.concatenate(errors), np.concatenate(indicators), *cells, self.seed)
+
+
+def limited(limits: Limits, contrast_np: Floats, base_p: Mask | None) -> Floats:
+    """Return contrasts clipped to the training range, which is that of contrasts to the mean over all platforms."""
+    if base_p is None:
+        return limits.clip_contrast(contrast_np)
+    return contrast(limits.clip_contrast(contrast(contrast_np)[0]), base_p)[0]
 
 
 def _background(features: Features, rng: np.random.Generator) -> Features:
@@ -226,7 +232,7 @@ def _weights(predicted_3np: Floats, truth_np: Floats, prior_3: Floats) -> Floats
     known_n = ~np.isnan(predicted_3np).any(axis=(0, 2))
     if not known_n.any():
         return np.asarray(prior_3 / prior_3.sum())
-    error_3 = np.abs(predicted_3np[:, known_n] - truth_np[known_n]).mean(axis=(1, 2))
+    error_3 = np.nanmean(np.abs(predicted_3np[:, known_n] - truth_np[known_n]), axis=(1, 2))
     weights_3 = prior_3 * ((error_3.min() + 1e-9) / (error_3 + 1e-9)) ** _POWER
     return np.asarray(weights_3 / weights_3.sum())
 

@@ -23,7 +23,7 @@ from crossperf.model.base import Groups, Predictor
 from crossperf.model.boosting import Boosted, Candidate, Rows, Settings, deal
 from crossperf.model.fitted.boosters import Boosters, CatBoosters, LightGBMs, package
 from crossperf.model.fitted.model import Part
-from crossperf.model.fitted.scales import Encoder, Limits, fill_targets
+from crossperf.model.fitted.scales import Encoder, Limits
 
 #: The share of the groups that the networks stop on: one part of this number.
 _STOPPING_PARTS = 5
@@ -196,7 +196,7 @@ class TabM(_Tabular):
 
 @dataclass(eq=False, repr=False)
 class RealMLP(_Tabular):
-    """RealMLP with its authors' tuned defaults, all platforms in one network.
+    """RealMLP with its authors' tuned defaults, all platforms in one network; one each where some have gaps.
 
     With ``refit`` the best epoch is found on the groups held out, and a second network learns from all cells up to it.
     """
@@ -211,10 +211,17 @@ class RealMLP(_Tabular):
 
     def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
         pytabkit = package("pytabkit")
-        network = pytabkit.RealMLP_TD_Regressor(
-            n_epochs=self.n_epochs, hidden_sizes=[self.width] * 3, n_refit=int(self.refit), **self._common()
-        )
-        return [network.fit(encoded_nf, np.array(fill_targets(target_np)), val_idxs=self._stopping(groups_n))]
+        parts = [np.arange(target_np.shape[1])] if not np.isnan(target_np).any() else np.arange(target_np.shape[1])
+        networks = []
+        for columns in parts:
+            target = target_np[:, columns]
+            rows_n = np.flatnonzero(~np.isnan(target_np[:, np.atleast_1d(columns)]).any(axis=1))
+            network = pytabkit.RealMLP_TD_Regressor(
+                n_epochs=self.n_epochs, hidden_sizes=[self.width] * 3, n_refit=int(self.refit), **self._common()
+            )
+            stopping = self._stopping(groups_n[rows_n])
+            networks.append(network.fit(encoded_nf[rows_n], np.array(target[rows_n]), val_idxs=stopping))
+        return networks
 
 
 def _refuse_single(rows: Rows) -> None:

@@ -16,8 +16,9 @@ from crossperf.model.base import Groups, Predictor
 from crossperf.model.boosting import Boosted, Candidate, Rows, Settings
 from crossperf.model.fitted.boosters import Boosters, XGBoosters, package
 from crossperf.model.fitted.model import Part
-from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
-from crossperf.model.fitted.scales import Encoder, Limits, fill_targets
+from crossperf.model.fitted.peers import Linear, Medians, Trees
+from crossperf.model.fitted.scales import Encoder, Limits
+from crossperf.model.learn.together import grow, together
 
 
 class Median(Predictor):
@@ -65,13 +66,16 @@ class Ridge(Predictor):
 
         encoder = Encoder.fit(features.values_nf)
         standard_nf = np.nan_to_num(encoder(features.values_nf))
-        linear = RidgeCV(alphas=list(self.penalties)).fit(standard_nf, fill_targets(target_np))
-        return Linear(encoder, np.atleast_2d(linear.coef_), np.atleast_1d(linear.intercept_))
+        weights_pf, bias_p = np.zeros((target_np.shape[1], standard_nf.shape[1])), np.zeros(target_np.shape[1])
+        for own in together(target_np):
+            linear = RidgeCV(alphas=list(self.penalties)).fit(standard_nf[own.rows_n], own.of(target_np))
+            weights_pf[own.columns], bias_p[own.columns] = linear.coef_, linear.intercept_
+        return Linear(encoder, weights_pf, bias_p)
 
 
 @dataclass(eq=False, repr=False)
 class _Forest(Predictor):
-    """What the two forests share: log-scaled features, all platforms in one tree."""
+    """What the two forests share: log-scaled features, platforms that ran the same workloads in one tree."""
 
     _regressor: ClassVar[Any]
     n_estimators: int = 300
@@ -82,15 +86,14 @@ class _Forest(Predictor):
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         encoder = Encoder.fit(features.values_nf)
-        trees = self._regressor(
-            n_estimators=self.n_estimators,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            n_jobs=self.n_jobs,
-            random_state=self.seed,
-        )
-        trees.fit(encoder.log(features.values_nf), fill_targets(target_np))
-        return Trees(encoder, Forest.of(trees.estimators_))
+        settings = {
+            "n_estimators": self.n_estimators,
+            "min_samples_leaf": self.min_samples_leaf,
+            "max_features": self.max_features,
+            "n_jobs": self.n_jobs,
+            "random_state": self.seed,
+        }
+        return Trees(encoder, grow(lambda: self._regressor(**settings), encoder.log(features.values_nf), target_np))
 
 
 class RandomForest(_Forest):

@@ -15,12 +15,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import get_tags
 
-from crossperf.arrays import Floats
+from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import Features
 from crossperf.errors import CrossperfError, SettingsError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.model import Part
-from crossperf.model.fitted.scales import Limits, fill_targets
+from crossperf.model.fitted.scales import Limits
+from crossperf.model.learn.together import together
 
 
 @runtime_checkable
@@ -36,15 +37,18 @@ class Regressor(Protocol):
 
 @dataclass(frozen=True)
 class _Foreign:
-    """A fitted object of one's own, with the imputer before it where it takes no NaN."""
+    """Fitted objects of one's own, for some columns each, with the imputer before them where they take no NaN."""
 
     kind: ClassVar[str] = "wrapped"
-    regressor: Any
+    parts: list[tuple[Integers, Any]]
     imputer: Any | None
 
     def predict(self, features: Features) -> Floats:
         values_nf = features.values_nf if self.imputer is None else self.imputer.transform(features.values_nf)
-        return np.asarray(self.regressor.predict(values_nf), np.float64).reshape(len(features), -1)
+        predicted_np = np.empty((len(features), sum(len(columns) for columns, _ in self.parts)))
+        for columns, regressor in self.parts:
+            predicted_np[:, columns] = np.asarray(regressor.predict(values_nf), np.float64).reshape(len(features), -1)
+        return predicted_np
 
 
 @dataclass(eq=False, repr=False)
@@ -52,8 +56,8 @@ class Wrapped(Predictor):
     """A regressor of one's own, made to take part: a copy is fitted, the object given stays as it is.
 
     It is given the features as measured (``data.X`` as a matrix) and the log relative times (``data.y``). Where it
-    takes no NaN, a feature that was not measured is the median of the training rows; a workload that never ran on a
-    platform is filled in by row and platform effect; where it has one output alone, a copy learns each platform.
+    takes no NaN, a feature that was not measured is the median of the training rows. Platforms that ran the same
+    workloads are learned together, by a copy each; where it has one output alone, a copy learns each platform.
 
     >>> from sklearn.neighbors import KNeighborsRegressor
     >>> model = Wrapped(KNeighborsRegressor(n_neighbors=1)).fit([[0.0], [np.nan], [9.0]], [[0.0, 1.0]] * 3)
@@ -65,17 +69,19 @@ class Wrapped(Predictor):
     regressor: Any = None
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
-        own, imputer = self.regressor, None
-        regressor = clone(own) if isinstance(own, BaseEstimator) else copy.deepcopy(own)
-        values_nf, filled_np = features.values_nf, fill_targets(target_np)
-        takes_nan, many_outputs = _abilities(regressor)
+        own, imputer, values_nf = self.regressor, None, features.values_nf
+        takes_nan, many_outputs = _abilities(own)
         if not takes_nan and np.isnan(values_nf).any():
             imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(values_nf)
             values_nf = imputer.transform(values_nf)
-        if filled_np.shape[1] > 1 and not many_outputs:
-            regressor = MultiOutputRegressor(regressor)
-        regressor.fit(values_nf, filled_np if filled_np.shape[1] > 1 else filled_np[:, 0])
-        return _Foreign(regressor, imputer)
+        parts = []
+        for part in together(target_np):
+            regressor = clone(own) if isinstance(own, BaseEstimator) else copy.deepcopy(own)
+            if len(part.columns) > 1 and not many_outputs:
+                regressor = MultiOutputRegressor(regressor)
+            regressor.fit(values_nf[part.rows_n], part.of(target_np))
+            parts.append((part.columns, regressor))
+        return _Foreign(parts, imputer)
 
     def refuse_unless_savable(self) -> None:
         """Refuse: an object of somebody's own could be saved as a pickle alone."""

@@ -45,9 +45,8 @@ class Question:
     def __len__(self) -> int:
         return len(self.measured)
 
-    def take(self, count: int | None) -> Question:
-        """Return the first cells alone."""
-        rows = range(len(self))[:count]
+    def take(self, rows: Sequence[int]) -> Question:
+        """Return these cells alone."""
         return Question(self.measured.take(rows), self.features[list(rows)], self.notes)
 
 
@@ -131,6 +130,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     model: TrainedModel | None = field(default=None, repr=False)
     question: Question | None = field(default=None, repr=False)
+    can: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -169,7 +169,7 @@ class Answer:
 
         if self.model is None or self.question is None:
             raise PredictError("This answer was read from a file, expected one that a model just gave. Predict again.")
-        return explain(self.model, self.question, platform, **options)
+        return explain(self.model, self.question, platform, can=self.can, **options)
 
 
 def _time(prediction: Prediction, platform: str) -> str:
@@ -229,7 +229,7 @@ def predict(
     starts = range(0, len(question), _CHUNK)
     how = (relative_to, level)
     chunks = (_predictions(model, question, offered, slice(start, start + _CHUNK), *how) for start in starts)
-    return Answer(tuple(chain.from_iterable(chunks)), question.notes, model, question)
+    return Answer(tuple(chain.from_iterable(chunks)), question.notes, model, question, can)
 
 
 def _predictions(

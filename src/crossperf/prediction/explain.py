@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from crossperf.model.fitted.model import KnownRuns
 from crossperf.model.trained import TrainedModel
 from crossperf.prediction.answer import Question, ask, predict
 from crossperf.prediction.shapley import Attribution, attribute
+from crossperf.records import Prediction
 
 #: Explanations that the text form shows.
 _SHOWN = 5
@@ -125,6 +126,7 @@ def explain(
     samples: int = 256,
     neighbours: int = 5,
     limit: int | None = None,
+    can: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Explanations:
     """Return the contribution of each counter to the predictions of runs, and their nearest known workloads.
@@ -133,13 +135,15 @@ def explain(
     ----------
     platform
         The platform whose relative time is explained. ``None``: for each cell the fastest predicted one other than
-        its own, since the time on its own is known.
+        its own, since the time on its own is known; no contributions where nothing else can run it.
     samples
         Walks between known runs and this one; four times as many halve the standard errors.
     neighbours
         How many known workloads to name.
     limit
         Explain the first cells alone, up to this number. ``None``: all.
+    can
+        Where there is a version of the program, as for `crossperf.predict`.
 
     Returns
     -------
@@ -160,10 +164,11 @@ def explain(
             argument="platform",
             platform=platform,
         )
-    question = (runs if isinstance(runs, Question) else ask(model, runs)).take(limit)
-    predictions = predict(model, question).predictions
-    elsewhere = [{name: t for name, t in own.relative_time.items() if name != own.source} for own in predictions]
-    targets = [platform or min(times, key=times.__getitem__) for times in elsewhere]
+    question = runs if isinstance(runs, Question) else ask(model, runs)
+    question = question.take(range(len(question))[:limit])
+    predictions = predict(model, question, can=can).predictions
+    targets = [platform or _fastest_elsewhere(own) for own in predictions]
+    _refuse_not_offered(predictions, platform)
     part = model.fitted.part
     known = part if isinstance(part, KnownRuns) and len(part.background) else None
     explanations = []
@@ -172,13 +177,32 @@ def explain(
         if known is None:
             explanations.append(Explanation(*run, None))
             continue
-        # The same draw for each cell, so that its answer does not depend on the others of its table.
-        rng, number = np.random.default_rng(seed), model.platforms.index(target)
-        reasons = attribute(model.fitted, cell, known.background, target=number, samples=samples, rng=rng)
+        reasons = None
+        if target != prediction.source or platform is not None:
+            # The same draw for each cell, so that its answer does not depend on the others of its table.
+            rng, number = np.random.default_rng(seed), model.platforms.index(target)
+            reasons = attribute(model.fitted, cell, known.background, target=number, samples=samples, rng=rng)
         near = known.latent(cell)[0], known.known_latent_bk, known.known_workload_b
         source = int(cell.source_n[0])
         explanations.append(Explanation(*run, reasons, nearest(*near, model.cells, source=source, count=neighbours)))
     return Explanations(tuple(explanations), _notes(model, known, question))
+
+
+def _fastest_elsewhere(prediction: Prediction) -> str:
+    """Return the fastest predicted platform other than a run's own; its own where nothing else can run it."""
+    elsewhere = [name for name in prediction.offered if name != prediction.source]
+    return min(elsewhere, key=lambda name: prediction.relative_time[name], default=prediction.source)
+
+
+def _refuse_not_offered(predictions: Sequence[Prediction], platform: str | None) -> None:
+    for own in predictions:
+        if platform is not None and platform in own.cannot:
+            raise PredictError(
+                f"platform: found {platform!r} for ({own.app}, {own.input}) ({own.cannot[platform]}), expected one "
+                f"that can run it: {some_of(own.offered, 20)}. Name what can run it with can.",
+                argument="platform",
+                platform=platform,
+            )
 
 
 def _notes(model: TrainedModel, known: KnownRuns | None, question: Question) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,20 +45,25 @@ class Offer:
 def offer(model: TrainedModel, measured: Measured, can: Sequence[str] | None) -> Offer:
     """Return the platforms that a model offers for each cell.
 
-    `can` counts for all of them; otherwise ``runnable`` of each cell does, and otherwise what the model's table tells.
+    `can` counts for all of them; otherwise ``runnable`` of each cell does. Where neither is stated, a model that knows
+    of workloads that cannot run everywhere offers the classes on which the workload was profiled, and others offer all.
     """
     names, classes = model.platforms, model.cells.platform_classes
     kinds = dict(zip(names, classes, strict=True))
     if can is not None:
         can = versions(can) if isinstance(can, str) else tuple(can)
         _refuse_strangers(can or (), kinds)
+    ran_on: dict[Workload, set[str]] = {}
+    for workload, source in zip(measured.workload_of_n, measured.platform_n, strict=True):
+        ran_on.setdefault(workload, set()).update((source, kinds[source]))
     offered, cannot = [], []
-    for source, runnable in zip(measured.platform_n, measured.runnable_n or [None] * len(measured), strict=True):
+    cells = zip(measured.workload_of_n, measured.platform_n, measured.runnable_n or repeat(None), strict=False)
+    for workload, source, runnable in cells:
         known = can if can is not None else versions(runnable)
         if known is not None:
             known = _with_own(known, source, kinds)
         elif model.knows_of_limits:
-            known = (source, kinds[source])
+            known = tuple(ran_on[workload])
         own = [can_run(known, *kind) for kind in kinds.items()]
         reason = NO_VERSION_KNOWN if can is None and versions(runnable) is None else CANNOT_RUN
         offered.append(own)

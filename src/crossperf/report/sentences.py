@@ -48,7 +48,7 @@ def headline(result: Evaluation) -> str:
     return (
         f"{name} picks the fastest platform {often}"
         + (f" for {held_out}" if held_out else "")
-        + f"; always taking {constant.fastest} would: {always}. Its times are off by a factor of "
+        + f"; always taking {_constant_choice(constant)} would: {always}. Its times are off by a factor of "
         f"{factors[name]:.2f} typically."
     )
 
@@ -101,9 +101,13 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
+def _constant_choice(constant: ConstantAnswer) -> str:
+    return f"{constant.fastest}{f', or {constant.otherwise[0]} where that cannot run' if constant.otherwise else ''}"
+
+
 def of_constant(constant: ConstantAnswer) -> str:
     """Return how often always giving the same answer would be right."""
-    always = f"always taking {constant.fastest}: right for {constant.fastest_share:.0%} of the workloads"
+    always = f"always taking {_constant_choice(constant)}: right for {constant.fastest_share:.0%} of the workloads"
     if constant.order_share is not None:
         always += f"; always answering {' < '.join(constant.order)}: {constant.order_share:.0%}"
     return always
@@ -119,9 +123,10 @@ def of_table(result: Evaluation) -> str:
     )
     if not info:
         return f"{counts}."
+    able = " that can run them" if info.limited_workloads else ""
     spread = "" if info.noise.median is None else f"; repeats vary by {info.noise.median:.1%} in the median"
     return (
-        f"{counts}, with {info.counters} counters. {info.complete_workloads:,} workloads ran on every platform. "
+        f"{counts}, with {info.counters} counters. {info.complete_workloads:,} workloads ran on every platform{able}. "
         f"A cell, one workload on one platform, was measured {how_often(info.repeats)}{spread}."
     )
 
@@ -137,7 +142,8 @@ def left_out(result: Evaluation) -> list[str]:
         sentences.append(f"{', '.join(dropped)}: not among the platforms chosen.")
     incomplete = info.workloads - info.complete_workloads
     if incomplete and not dropped:  # of some platforms alone, the caveats tell how many
-        sentences.append(f"{incomplete:,} of {info.workloads:,} workloads lack a platform; they count where they ran.")
+        lack = "lack a platform that can run them" if info.limited_workloads else "lack a platform"
+        sentences.append(f"{incomplete:,} of {info.workloads:,} workloads {lack}; they count where they ran.")
     return sentences or ["No row was left out."]
 
 

@@ -75,6 +75,7 @@ def applications(held_out: HeldOut) -> TableView:
 def platforms(info: TableInfo) -> TableView:
     """Return each platform of a runs table with what was measured there."""
     rows: list[RowView] = []
+    limited = info.limited_workloads > 0
     for own in info.platforms:
         counts = number(own.runs, 0), number(own.workloads, 0)
         shares = [
@@ -84,7 +85,12 @@ def platforms(info: TableInfo) -> TableView:
         ]
         digits = (0, 1, 1)
         cells = [share(value, digits=digit) for value, digit in zip(shares, digits, strict=False)]
-        rows.append((own.name, own.platform_class or "–", *counts, *cells))
+        absent = [number(count, 0) for count in (own.cannot_run, own.not_measured)] if limited else []
+        rows.append((own.name, own.platform_class or "–", *counts, *cells[:1], *absent, *cells[1:]))
+    gaps = (
+        ColumnView("cannot run", "workloads without a version for it"),
+        ColumnView("not measured", "workloads that can run there, or may be able to, and never did"),
+    )
     between = [ColumnView("between visits", "variation of the visits of a cell, in the median")] if info.visits else []
     return TableView(
         "What was measured on each platform",
@@ -92,6 +98,7 @@ def platforms(info: TableInfo) -> TableView:
             *words("platform", "class"),
             ColumnView("runs", "that succeeded"),
             *numbers("workloads", "of all workloads"),
+            *(gaps if limited else ()),
             ColumnView("variation", "of the repeats of a cell: standard deviation over mean, in the median"),
             *between,
         ),

@@ -256,9 +256,11 @@ def _variation(noise: Noise) -> str:
 
 def info(facts: TableInfo) -> None:
     """Print what a runs table holds."""
+    able = " that can run them" if facts.limited_workloads else ""
+    complete = f"{facts.complete_workloads:,} on every platform{able}"
     _show(
         f"{facts.path}: {facts.runs:,} runs ({sum(facts.failed.values()):,} failed), {facts.apps:,} apps, "
-        f"{facts.workloads:,} workloads ({facts.complete_workloads:,} on every platform), {len(facts.platforms)} "
+        f"{facts.workloads:,} workloads ({complete}), {len(facts.platforms)} "
         f"platforms, {facts.counters} counters; fingerprint {facts.fingerprint}"
     )
     repeats, noise = facts.repeats, facts.noise
@@ -272,6 +274,11 @@ def info(facts: TableInfo) -> None:
         _show("The table does not tell visits apart (measured_in): repeats in a row flatter, the noise is larger.")
     _show(*(f"failed with status {status!r}: {count:,} runs" for status, count in facts.failed.items()))
     _show(tables.platforms(facts))
+    if facts.limited_workloads:
+        _show(
+            f"{facts.limited_workloads:,} workloads cannot run on some platforms (column runnable), which is no gap: "
+            "'not measured' counts what is missing"
+        )
     if facts.missing_counters:
         _show(tables.missing(facts, _SHOWN))
         if len(facts.missing_counters) > _SHOWN:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from crossperf.records import OK
+from crossperf.records import OK, can_run, versions
 from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.visits import CELL, with_visits
 
@@ -41,7 +41,11 @@ class Noise:
 
 @dataclass(frozen=True)
 class PlatformInfo:
-    """What a runs table holds of one platform, its successful runs alone; noise is the median over its cells."""
+    """What a runs table holds of one platform, its successful runs alone; noise is the median over its cells.
+
+    ``cannot_run`` counts the workloads that have no version for it, ``not_measured`` those that have one, or may have
+    one, and never ran there.
+    """
 
     name: str
     platform_class: str | None = field(metadata={"json": "class"})
@@ -49,13 +53,16 @@ class PlatformInfo:
     workloads: int
     noise: float | None
     noise_between_visits: float | None = None
+    cannot_run: int = 0
+    not_measured: int = 0
 
 
 @dataclass(frozen=True)
 class TableInfo:
     """The facts of a runs table; `crossperf.plain.to_json` writes them as JSON.
 
-    ``failed`` counts runs by status, ``complete_workloads`` the workloads that ran on every platform, and
+    ``failed`` counts runs by status, ``complete_workloads`` the workloads that ran on every platform that can run them,
+    ``limited_workloads`` those that cannot run on some, and
     ``missing_counters[counter][platform]`` is the share of runs that lack a counter, where any does. `noise` is that of
     repeats in a row where the table tells visits apart (`visits`), and `noise_between_visits` that of visits.
     """
@@ -75,6 +82,7 @@ class TableInfo:
     missing_counters: Mapping[str, Mapping[str, float]]
     visits: Spread | None = None
     noise_between_visits: Noise | None = None
+    limited_workloads: int = 0
 
 
 def info(table: RunsTable) -> TableInfo:
@@ -99,8 +107,8 @@ def info(table: RunsTable) -> TableInfo:
     apart = "measured_in" in ok.columns and ok["measured_in"].null_count() < ok.height
     # Without visits each repeat stands for one.
     cells = cells.with_columns(variation=pl.col("within" if apart else "between"))
-    workloads = cells.group_by("app", "input").agg(pl.len().alias("platforms"))
-    n_platforms = cells["platform"].n_unique()
+    workloads = cells.group_by("app", "input").agg(pl.col("platform"))
+    gaps = _gaps(table, workloads, {name: _class_of(table, name) for name in ok["platform"].unique()})
     failures = table.frame["status"].filter(table.frame["status"] != OK).value_counts().sort("status")
     repeats: Any = cells["runs"]
     number: Any = cells["visits"]
@@ -111,15 +119,16 @@ def info(table: RunsTable) -> TableInfo:
         failed=dict(failures.iter_rows()),
         apps=ok["app"].n_unique(),
         workloads=workloads.height,
-        complete_workloads=workloads.filter(pl.col("platforms") == n_platforms).height,
+        complete_workloads=sum(not unmeasured for _, unmeasured in gaps),
         cells=cells.height,
         repeats=Spread(repeats.min(), repeats.median(), repeats.max()),
         noise=_noise(cells["variation"]),
-        platforms=tuple(_platform(table, name, cells, apart) for name in sorted(ok["platform"].unique())),
+        platforms=tuple(_platform(table, name, cells, apart, gaps) for name in sorted(ok["platform"].unique())),
         counters=len(table.counters),
         missing_counters=_missing(table, ok),
         visits=Spread(number.min(), number.median(), number.max()) if apart else None,
         noise_between_visits=_noise(cells["between"]) if apart else None,
+        limited_workloads=sum(bool(cannot) for cannot, _ in gaps),
     )
 
 
@@ -144,14 +153,33 @@ def _noise(variation: pl.Series) -> Noise:
     return Noise(cast(float | None, repeated.median()), repeated.quantile(0.9))
 
 
-def _platform(table: RunsTable, name: str, cells: pl.DataFrame, apart: bool) -> PlatformInfo:
-    own, classes = cells.filter(cells["platform"] == name), []
-    if "platform_class" in table.frame.columns:
-        classes = table.frame.filter(table.frame["platform"] == name)["platform_class"].drop_nulls().to_list()
-    runs = int(own["runs"].sum())
+#: The platforms that cannot run a workload, and those that can and never did.
+_Gaps = tuple[set[str], set[str]]
+
+
+def _gaps(table: RunsTable, workloads: pl.DataFrame, classes: Mapping[str, str | None]) -> list[_Gaps]:
+    """Return the gaps of each workload: what is absent because it cannot be, and what was not measured."""
+    gaps = []
+    for platforms, runnable in workloads.join(runnable_of(table.frame), WORKLOAD).drop(WORKLOAD).iter_rows():
+        names = versions(runnable)
+        cannot = {platform for platform, kind in classes.items() if not can_run(names, platform, kind)}
+        gaps.append((cannot, {*classes} - {*platforms} - cannot))
+    return gaps
+
+
+def _class_of(table: RunsTable, platform: str) -> str | None:
+    if "platform_class" not in table.frame.columns:
+        return None
+    classes = table.frame.filter(table.frame["platform"] == platform)["platform_class"].drop_nulls()
+    return classes[0] if len(classes) else None
+
+
+def _platform(table: RunsTable, name: str, cells: pl.DataFrame, apart: bool, gaps: Sequence[_Gaps]) -> PlatformInfo:
+    own = cells.filter(cells["platform"] == name)
+    counts = [sum(name in part for part in parts) for parts in zip(*gaps, strict=True)]
     between = _noise(own["between"]).median if apart else None
-    platform_class = classes[0] if classes else None
-    return PlatformInfo(name, platform_class, runs, own.height, _noise(own["variation"]).median, between)
+    measured = int(own["runs"].sum()), own.height, _noise(own["variation"]).median, between
+    return PlatformInfo(name, _class_of(table, name), *measured, *counts)
 
 
 def _missing(table: RunsTable, ok: pl.DataFrame) -> dict[str, dict[str, float]]:

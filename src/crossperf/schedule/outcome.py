@@ -18,7 +18,7 @@ from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 
 #: Why a job could go nowhere; `Outcome.why_not` holds indices into this.
-UNPLACEABLE = ("no platform can run it", "larger than every cluster that can run it", "longer than the wall-time limit")
+UNPLACEABLE = ("larger than every cluster that can run it", "longer than the wall-time limit")
 #: The bound of the bounded slowdown: a shorter run counts as one of this length (Feitelson et al., 1997).
 SHORT_S = 10.0
 #: The columns of `metrics_table`.

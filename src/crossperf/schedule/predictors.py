@@ -19,16 +19,21 @@ def from_predictions(
 ) -> RelativeTimes:
     """Return predictions from runs on one platform as a table, for the workloads and modes of the truth.
 
-    The time on that platform was measured, so the truth there sets the scale of each workload.
+    The time on that platform was measured, so the truth there sets the scale of each workload. One whose run looks
+    unknown to the model is predicted there alone, and so stays there; one that a platform cannot run has NaN there.
     """
     place = {workload: w for w, workload in enumerate(truth.workloads)}
     kept = [prediction for prediction in predictions if (prediction.app, prediction.input) in place]
     workloads = [(prediction.app, prediction.input) for prediction in kept]
     at_source_w = truth.relative_wm[[place[workload] for workload in workloads], truth.modes.index(source)]
 
+    stays_w = np.array([prediction.is_unknown for prediction in kept], dtype=bool)
+    elsewhere_m = np.array([mode != source for mode in truth.modes])
+
     def scaled(relative: Sequence[Mapping[str, float]]) -> Floats:
         cells_wm = np.array([[times.get(mode, np.nan) for mode in truth.modes] for times in relative])
-        return cells_wm.reshape(len(kept), len(truth.modes)) * at_source_w[:, None]
+        scaled_wm = cells_wm.reshape(len(kept), len(truth.modes)) * at_source_w[:, None]
+        return np.where(stays_w[:, None] & elsewhere_m, np.nan, scaled_wm)
 
     middle_wm = scaled([prediction.relative_time for prediction in kept])
     ends = scaled([prediction.low for prediction in kept]), scaled([prediction.high for prediction in kept])

@@ -168,7 +168,7 @@ def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> R
     relative_wm = seconds_wm / seconds_wm[:, [platforms.index(reference)]]
     workloads = list(zip(measured["app"].to_list(), measured["input"].to_list(), strict=True))
     missing = wide.height - measured.height
-    note = f"{missing:,} workloads of {table.path} were not measured on {reference} and are not drawn."
+    note = f"{missing:,} workloads of {table.path} cannot run on {reference}, or did not, and are not drawn."
     name, notes = Path(table.path).name, [note] if missing else []
     return RelativeTimes.of(workloads, platforms, relative_wm, name=name, notes=notes)
 

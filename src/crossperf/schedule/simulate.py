@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
-from crossperf.errors import SettingsError
+from crossperf.errors import SettingsError, some_of
 from crossperf.schedule import engine, policies
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
@@ -86,6 +86,8 @@ class _Atlas:
         self._nodes_m = np.where(self._cluster_m >= 0, np.array(machines.nodes)[self._cluster_m], 0)
         self._levels = sorted(set(machines.nodes))
         self._known: dict[tuple[int, int], _Places | int] = {}
+        self._runs_wm = ~np.isnan(truth.relative_wm + predictions.relative_wm) & (self._cluster_m >= 0)
+        self._refuse_homeless()
         self.leaves_a_choice = (self._cluster_m >= 0).sum() > 1
 
     def places(self, workload: int, nodes: int, run_s: float) -> _Places | int:
@@ -99,13 +101,23 @@ class _Atlas:
             return places
         # The users are taken to know what a job cannot do in time; with strict limits it is the prediction that tells.
         short_m = run_s * (places.relative_m if self._rules.limits == "strict" else places.true_m) <= wall_limit_s
-        return places if short_m.all() else self._of(workload, places.mode_m[short_m]) if short_m.any() else 2
+        return places if short_m.all() else self._of(workload, places.mode_m[short_m]) if short_m.any() else 1
 
     def _look_up(self, workload: int, nodes: int) -> _Places | int:
-        both_m = self._truth.relative_wm[workload] + self._predictions.relative_wm[workload]
-        runs_m = ~np.isnan(both_m) & (self._cluster_m >= 0)
-        fits_m = runs_m & (self._nodes_m >= nodes)
-        return self._of(workload, np.flatnonzero(fits_m)) if fits_m.any() else int(runs_m.any())
+        fits_m = self._runs_wm[workload] & (self._nodes_m >= nodes)
+        return self._of(workload, np.flatnonzero(fits_m)) if fits_m.any() else 0
+
+    def _refuse_homeless(self) -> None:
+        """Raise where no machine can run a workload: no policy could place its jobs."""
+        homeless = [self._truth.workloads[w] for w in np.flatnonzero(~self._runs_wm.any(axis=1))]
+        if homeless:
+            seen = "" if self._predictions.name == self._truth.name else f" and {self._predictions.name}"
+            names = some_of([" ".join(workload) for workload in homeless], 3)
+            raise ScheduleTableError(
+                f"{self._truth.name}{seen}: found workloads that none of the machines can run ({names}), expected a "
+                f"time on one of {some_of(self._machines.names)} for each. Add a machine that can, or take them out.",
+                workloads=homeless,
+            )
 
     def _of(self, workload: int, mode_m: Integers) -> _Places:
         cluster_m, seen = self._cluster_m[mode_m], self._predictions

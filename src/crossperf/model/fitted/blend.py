@@ -134,6 +134,8 @@ class Blend:
     patterns: Patterns
     background: Features
     known_workload_b: Integers
+    #: The platforms over whose mean a contrast is taken: those without gaps in training. ``None``: all.
+    base_p: Mask | None = None
 
     @property
     def known_latent_bk(self) -> Floats:
@@ -165,7 +167,7 @@ class Blend:
         for start in range(0, len(features), _CHUNK):
             rated_ne = self._completed(features[start : start + _CHUNK]).with_rates().values_nf
             standard_ne = self.encoder(rated_ne)
-            trees_np, level_n = contrast(self.forest.predict(self.encoder.log(rated_ne)))
+            trees_np, level_n = contrast(self.forest.predict(self.encoder.log(rated_ne)), self.base_p)
             process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
             members_3np = np.stack([self.ensemble.predict(standard_ne), trees_np, process_np])
             parts.append(self.weighting.blend(members_3np, gap_n) + level_n[:, None])

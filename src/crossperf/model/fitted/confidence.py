@@ -162,9 +162,9 @@ class Intervals:
 
         ``signs_nd`` tell before the fact how hard a cell is; ``groups_n`` is its application. Cells of ``new_n`` had
         their whole application left out: their errors are the distribution. The others, whose workload alone was left
-        out, help to learn how difficulty shows.
+        out, help to learn how difficulty shows. An error that cannot be known is NaN, and drawn from those that can.
         """
-        size_n = np.log(np.abs(error_np).mean(axis=1) + 1e-3)
+        size_n = np.log(np.nanmean(np.abs(error_np), axis=1) + 1e-3)
         mean_d, spread_d = signs_nd.mean(axis=0), np.maximum(signs_nd.std(axis=0), 1e-9)
         standard_nd = (signs_nd - mean_d) / spread_d
         bias = float(size_n.mean())
@@ -175,7 +175,7 @@ class Intervals:
         scale_n = np.exp(np.clip(log_scale_n, *limits))
         rows = np.flatnonzero(new_n) if new_n.any() else np.arange(len(new_n))
         rng = np.random.default_rng(seed)
-        relative_np = error_np[rows] / scale_n[rows, None]
+        relative_np = _drawn(error_np[rows] / scale_n[rows, None], rng)
         coverage_l = _left_out_coverage(relative_np, groups_n[rows], rng)
         kept = np.arange(len(rows))
         if len(rows) > _MOST_ERRORS:
@@ -265,6 +265,16 @@ def _quantile_of(value_np: Floats, drawn_nbp: Floats) -> Floats:
     step_np = np.divide(value_np - low_np, high_np - low_np, out=np.zeros(value_np.shape), where=high_np > low_np)
     inside_np = (ordered_nbp[:, 0] <= value_np) & (value_np <= ordered_nbp[:, -1])
     return np.where(inside_np, (left_np + step_np) / max(last, 1), np.inf)
+
+
+def _drawn(error_np: Floats, rng: np.random.Generator) -> Floats:
+    """Return errors with those of a platform that a cell cannot run on drawn from the cells that can."""
+    complete_np = error_np.copy()
+    for error_n in complete_np.T:
+        gap_n = np.isnan(error_n)
+        if gap_n.any():
+            error_n[gap_n] = rng.choice(error_n[~gap_n], int(gap_n.sum())) if not gap_n.all() else 0.0
+    return complete_np
 
 
 def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.Generator) -> Floats:

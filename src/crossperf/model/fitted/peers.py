@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.arrays import Floats, Mask
+from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
 from crossperf.model.fitted.scales import Encoder
 
@@ -41,8 +41,8 @@ class Forest:
     leaf_values_lp: Floats
 
     @classmethod
-    def of(cls, trees: Sequence[Any]) -> Forest:
-        """Return the arrays of fitted scikit-learn trees."""
+    def of(cls, trees: Sequence[Any], leaf_values_lp: Floats | None = None) -> Forest:
+        """Return the arrays of fitted scikit-learn trees, with the values of their leaves or with others."""
         parts = [tree.tree_ for tree in trees]
         root_t = np.cumsum([0, *(part.node_count for part in parts[:-1])]).astype(np.int32)
 
@@ -53,7 +53,8 @@ class Forest:
         own_m = np.arange(len(offset_m), dtype=np.int32)
         leaf_m = joined("children_left") == -1
         # Trees that are grown to the end have a leaf for each cell, and so the same leaves: those that differ are kept.
-        leaf_values_lp, row_l = np.unique(joined("value")[leaf_m, :, 0], axis=0, return_inverse=True)
+        values_lp = _leaf_values(trees) if leaf_values_lp is None else leaf_values_lp
+        different_lp, row_l = np.unique(values_lp, axis=0, return_inverse=True)
         value_row_m = np.zeros(len(own_m), dtype=np.int32)
         value_row_m[leaf_m] = row_l.ravel()
         return cls(
@@ -64,8 +65,21 @@ class Forest:
             threshold_m=joined("threshold"),
             missing_left_m=joined("missing_go_to_left").astype(bool),
             value_row_m=value_row_m,
-            leaf_values_lp=leaf_values_lp,
+            leaf_values_lp=different_lp,
         )
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Integers, Sequence[Any]]], outputs: int) -> Forest:
+        """Return forests of some columns each as one: a tree counts for nothing in the columns of the others."""
+        every = [tree for _, trees in parts for tree in trees]
+        padded = []
+        for columns, trees in parts:
+            own_lp = _leaf_values(trees)
+            leaf_values_lp = np.zeros((len(own_lp), outputs))
+            # The mean is taken over all trees, and these few must stand for all of them in their columns.
+            leaf_values_lp[:, columns] = own_lp * (len(every) / len(trees))
+            padded.append(leaf_values_lp)
+        return cls.of(every, np.concatenate(padded))
 
     def predict(self, features_nf: Floats) -> Floats:
         """Return the mean over trees; trees are followed in groups whose state stays in the caches."""
@@ -107,6 +121,11 @@ class Forest:
             goes_left = (value <= self.threshold_m[node]) | (np.isnan(value) & (own[:, 3] == 1))
             node = np.where(goes_left, own[:, 1], own[:, 2])
             node_w[moving] = node
+
+
+def _leaf_values(trees: Sequence[Any]) -> Floats:
+    """Return the values of all leaves of fitted scikit-learn trees, in their order."""
+    return np.concatenate([tree.tree_.value[tree.tree_.children_left == -1, :, 0] for tree in trees])
 
 
 @dataclass(frozen=True)

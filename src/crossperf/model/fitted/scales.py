@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crossperf.arrays import Floats
+from crossperf.arrays import Floats, Mask
 
 #: How far beyond the training targets a prediction may go, as a share of their range.
 MARGIN = 0.1
@@ -108,13 +108,14 @@ def _limits(target_np: Floats) -> Floats:
     return np.stack([low_p - MARGIN * (high_p - low_p), high_p + MARGIN * (high_p - low_p)])
 
 
-def contrast(log_time_np: Floats) -> tuple[Floats, Floats]:
-    """Return log times less their mean over the platforms, and that mean; a single column is kept as it is.
+def contrast(log_time_np: Floats, base_p: Mask | None = None) -> tuple[Floats, Floats]:
+    """Return log times less their mean over the platforms, or over some, and that mean; a single column stays.
 
     >>> [part.tolist() for part in contrast(np.array([[0.0, 2.0]]))]
     [[[-1.0, 1.0]], [1.0]]
     """
-    level_n = log_time_np.mean(axis=1) if log_time_np.shape[1] > 1 else np.zeros(len(log_time_np))
+    base_np = log_time_np if base_p is None else log_time_np[:, base_p]
+    level_n = base_np.mean(axis=1) if log_time_np.shape[1] > 1 else np.zeros(len(log_time_np))
     return log_time_np - level_n[:, None], level_n
 
 

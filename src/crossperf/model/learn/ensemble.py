@@ -87,19 +87,20 @@ def fit_ensemble(
 ) -> Ensemble:
     """Return members of which each learned from the cells that it is not blind to.
 
-    ``standard_nf`` may hold NaN; which features are missing in some cells becomes an input of its own.
+    ``standard_nf`` may hold NaN; which features are missing in some cells becomes an input of its own. A target that is
+    NaN teaches nothing.
     """
     where = device_for(device)
     bins = int(np.clip(_INPUTS // max(standard_nf.shape[1], 1), _FEWEST_BINS, _MOST_BINS))
     edges_qf = np.quantile(np.nan_to_num(standard_nf), np.linspace(0, 1, bins + 1), axis=0)
-    spread_p = target_np.std(axis=0)
+    spread_p = np.nanstd(target_np, axis=0)
     untrained = Ensemble(
         weights=(),
         biases=(),
         lower_fq=edges_qf[:-1].T.astype(np.float32),
         width_fq=np.maximum(np.diff(edges_qf, axis=0), _NARROWEST_BIN).T.astype(np.float32),
         gappy_f=np.asarray(np.isnan(standard_nf).any(axis=0)),
-        mean_p=target_np.mean(axis=0),
+        mean_p=np.nanmean(target_np, axis=0),
         spread_p=np.where(spread_p > 1e-6, spread_p, 1.0),
     )
     with seeded(seed, where):
@@ -118,7 +119,11 @@ def _train(
     def tensor(values: Floats | Singles | Mask) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float32, device=where)
 
-    x_nf, y_np = standard_nf.astype(np.float32), tensor((target_np - untrained.mean_p) / untrained.spread_p)
+    x_nf = standard_nf.astype(np.float32)
+    y_np = tensor(np.nan_to_num((target_np - untrained.mean_p) / untrained.spread_p))
+    known_np = tensor(~np.isnan(target_np))
+    # A cell counts the same however many platforms it can run on.
+    known_np = known_np * known_np.shape[1] / known_np.sum(dim=1, keepdim=True).clamp(min=1.0)
     sees_mn = tensor(~blind_mn)
     # Targets are standard for each platform; in the loss a platform counts as much as its times really vary.
     weight_p = tensor(untrained.spread_p / untrained.spread_p.mean())
@@ -128,4 +133,4 @@ def _train(
     for rows in batches(len(x_nf), plan.batch_size, steps, where):
         error_mnp = (members(tensor(untrained.inputs(x_nf[rows.cpu().numpy()]))) - y_np[rows]) * weight_p
         loss_mnp = functional.huber_loss(error_mnp, torch.zeros_like(error_mnp), delta=_HUBER, reduction="none")
-        stepper.follow((loss_mnp.mean(dim=2) * sees_mn[:, rows]).mean(dim=1).sum())
+        stepper.follow(((loss_mnp * known_np[rows]).mean(dim=2) * sees_mn[:, rows]).mean(dim=1).sum())

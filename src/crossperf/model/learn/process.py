@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from crossperf.arrays import Floats, Integers
 from crossperf.model.fitted.blend import COINCIDE, GaussianProcess
+from crossperf.model.learn.together import Together, together
 
 #: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
 MOST_CELLS = 8000
@@ -39,28 +41,41 @@ def fit_process(
     """
     rng = np.random.default_rng(seed)
     kept_n = _thinned(groups_n, rng)
-    mean_p = target_np[kept_n].mean(axis=0)
-    spread = max(float(target_np[kept_n].std(axis=0).mean()), 1e-9)
+    mean_p = np.nanmean(target_np[kept_n], axis=0)
+    spread = max(float(np.nanstd(target_np[kept_n], axis=0).mean()), 1e-9)
     known = torch.from_numpy(np.ascontiguousarray(standard_nf[kept_n]))
-    target = torch.from_numpy((target_np[kept_n] - mean_p) / spread)
-    log_length_f, log_noise = _learn_scales(known, target, groups_n[kept_n], rng)
-    with torch.no_grad():
-        scaled_nf = known / log_length_f.exp()
-        kernel_nn = torch.exp(-_distance(scaled_nf, scaled_nf))
-        kernel_nn.diagonal().add_(float(log_noise.exp()) + _LEAST_NOISE)
-        factor_nn = torch.linalg.cholesky(kernel_nn)
-        weights_np = torch.cholesky_solve(target, factor_nn)
-        # Errors of left-out folds need no more than single precision, at half the time.
-        inverse_nn = torch.cholesky_inverse(factor_nn.float())
-        process = GaussianProcess(
-            log_length_f.exp().numpy(), scaled_nf.float().numpy(), (weights_np * spread).float().numpy(), mean_p
-        )
-        left_out = [_left_out(inverse_nn, kernel_nn, weights_np, folds_rn[r, kept_n]) for r in range(len(folds_rn))]
+    standard_np = (target_np[kept_n] - mean_p) / spread
+    groups = together(standard_np)
+    log_length_f, log_noise = _learn_scales(known, torch.from_numpy(standard_np), groups, groups_n[kept_n], rng)
+    weights_np = np.zeros(standard_np.shape)  # a cell without a target weighs nothing in its column
     predicted_rnp = np.full((len(folds_rn), *target_np.shape), np.nan)
     gap_rn = np.full(folds_rn.shape, np.nan)
-    for r, (error_np, gap_n) in enumerate(left_out):
-        predicted_rnp[r, kept_n] = target_np[kept_n] - error_np * spread
-        gap_rn[r, kept_n] = gap_n
+    with torch.no_grad():
+        scaled_nf = known / log_length_f.exp()
+        for own in groups:
+            rows_n = kept_n[own.rows_n]
+            scaled = scaled_nf[own.rows_n]
+            kernel_nn = torch.exp(-_distance(scaled, scaled))
+            kernel_nn.diagonal().add_(float(log_noise.exp()) + _LEAST_NOISE)
+            factor_nn = torch.linalg.cholesky(kernel_nn)
+            target = torch.from_numpy(standard_np[np.ix_(own.rows_n, own.columns)])
+            own_np = torch.cholesky_solve(target, factor_nn)
+            weights_np[np.ix_(own.rows_n, own.columns)] = own_np.numpy()
+            # Errors of left-out folds need no more than single precision, at half the time.
+            inverse_nn = torch.cholesky_inverse(factor_nn.float())
+            for r, fold_n in enumerate(folds_rn[:, rows_n]):
+                error_np, gap_n = _left_out(inverse_nn, kernel_nn, own_np, fold_n)
+                place = np.ix_(rows_n, own.columns)
+                predicted_rnp[r][place] = target_np[place] - error_np * spread
+                gap_rn[r, rows_n] = np.where(np.isnan(gap_rn[r, rows_n]), gap_n, gap_rn[r, rows_n])
+    process = GaussianProcess(
+        log_length_f.exp().numpy(), scaled_nf.float().numpy(), (weights_np * spread).astype(np.float32), mean_p
+    )
+    if len(groups) > 1:
+        # Where a cell has no target the process has not seen it: its own prediction is out of fold.
+        seen_np = process.predict(standard_nf)[0]
+        lacking_rnp = np.isnan(predicted_rnp) & ~np.isnan(predicted_rnp).all(axis=2, keepdims=True)
+        predicted_rnp = np.where(lacking_rnp, seen_np, predicted_rnp)
     return process, LeftOut(predicted_rnp, gap_rn)
 
 
@@ -73,7 +88,9 @@ def _thinned(groups_n: Integers, rng: np.random.Generator) -> Integers:
     return np.flatnonzero(np.isin(groups_n, kept))[:MOST_CELLS]
 
 
-def _learn_scales(known: Tensor, target: Tensor, groups_n: Integers, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+def _learn_scales(
+    known: Tensor, target: Tensor, columns: Sequence[Together], groups_n: Integers, rng: np.random.Generator
+) -> tuple[Tensor, Tensor]:
     """Return the log length scales and log noise that predict whole groups best from the others of a batch.
 
     The error of a group without its own cells has a closed form, ``inv(inv(K)[g, g]) @ (inv(K) @ y)[g]``, so
@@ -86,12 +103,19 @@ def _learn_scales(known: Tensor, target: Tensor, groups_n: Integers, rng: np.ran
     log_noise = torch.tensor(np.log(0.05), dtype=known.dtype, requires_grad=True)
     optimizer = torch.optim.Adam([log_length_f, log_noise], lr=_RATE)
     for _ in range(_STEPS):
-        rows_b = _batch_of_groups(groups_n, rng)
-        scaled_bf = known[rows_b] / log_length_f.exp()
-        noise = log_noise.exp() + _LEAST_NOISE
-        kernel_bb = torch.exp(-_distance(scaled_bf, scaled_bf)) + noise * torch.eye(len(rows_b), dtype=known.dtype)
-        inverse_bb = torch.cholesky_inverse(torch.linalg.cholesky(kernel_bb))
-        error = _left_out_errors(inverse_bb, inverse_bb @ target[rows_b], groups_n[rows_b])
+        batch_b = _batch_of_groups(groups_n, rng)
+        errors = []
+        for own in columns:
+            rows_b = batch_b[np.isin(batch_b, own.rows_n)]
+            if not len(rows_b):
+                continue
+            scaled_bf = known[rows_b] / log_length_f.exp()
+            noise = log_noise.exp() + _LEAST_NOISE
+            kernel_bb = torch.exp(-_distance(scaled_bf, scaled_bf)) + noise * torch.eye(len(rows_b), dtype=known.dtype)
+            inverse_bb = torch.cholesky_inverse(torch.linalg.cholesky(kernel_bb))
+            target_bp = target[rows_b][:, own.columns]
+            errors.append(_left_out_errors(inverse_bb, inverse_bb @ target_bp, groups_n[rows_b]).reshape(-1))
+        error = torch.cat(errors)
         loss = torch.nn.functional.huber_loss(error, torch.zeros_like(error))
         loss = loss + _PRIOR * 0.5 * (log_length_f - start).square().mean()
         optimizer.zero_grad()

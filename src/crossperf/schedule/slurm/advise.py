@@ -188,6 +188,8 @@ def advise(
         names = " or ".join(repr(app) for app in job.apps) or "a job without a name"
         return Advice(None, f"the table knows nothing of {names}")
     (app, _, input_), row = entry
+    if not row.choices:
+        return Advice(None, f"the run of {app!r} looks unknown to the model, or no partition can run it")
     controller.refuse_unless_up()
     queues = controller.queues()
     starts = {

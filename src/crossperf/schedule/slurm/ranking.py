@@ -40,11 +40,15 @@ class Span:
 
 @dataclass(frozen=True)
 class WorkloadTimes:
-    """What is known of one key: spans by platform, seconds on the reference where known, and nodes of its jobs."""
+    """What is known of one key: spans by platform, seconds on the reference where known, and nodes of its jobs.
+
+    No job of it goes to a platform in `cannot`. Without spans, jobs of the key stay as they are: its run looks unknown.
+    """
 
     spans: Mapping[str, Span]
     seconds: float | None = None
     nodes: int = 1
+    cannot: frozenset[str] = frozenset()
 
 
 def read_predictions(path: Path) -> list[Prediction]:
@@ -61,22 +65,26 @@ def read_predictions(path: Path) -> list[Prediction]:
 def from_predictions(predictions: Iterable[Prediction], reference: str) -> dict[Key, WorkloadTimes]:
     """Return predictions by key, relative to a platform; several of one workload are combined by their mean log.
 
-    A prediction that is relative to another platform loses its intervals: they do not carry over.
+    A prediction that is relative to another platform loses its intervals: they do not carry over. A workload that
+    cannot run on the platform is relative to the one its run was profiled on. A run that looks unknown has no spans.
     """
     known: dict[Key, list[WorkloadTimes]] = defaultdict(list)
     for prediction in predictions:
-        times = prediction.relative_time
-        if reference not in times:
-            continue
-        relative_to = prediction.source if prediction.relative_to == "source" else prediction.relative_to
-        low, high = (prediction.low, prediction.high) if relative_to == reference else ({}, {})
-        spans = {
-            name: Span(relative, low.get(name, relative), high.get(name, relative))
-            for name, relative in ((name, time / times[reference]) for name, time in times.items())
-        }
-        key = (prediction.app, "", prediction.input)
-        known[key].append(WorkloadTimes(spans, prediction.seconds.get(reference)))
+        if reference in prediction.relative_time:
+            known[prediction.app, "", prediction.input].append(_times_of(prediction, reference))
     return {key: several[0] if len(several) == 1 else _combined(several) for key, several in known.items()}
+
+
+def _times_of(prediction: Prediction, reference: str) -> WorkloadTimes:
+    cannot = frozenset(prediction.cannot)
+    if prediction.is_unknown:
+        return WorkloadTimes({}, cannot=cannot)
+    base = prediction.source if reference in cannot else reference
+    relative_to = prediction.source if prediction.relative_to == "source" else prediction.relative_to
+    low, high = (prediction.low, prediction.high) if relative_to == base else ({}, {})
+    times = {name: prediction.relative_time[name] / prediction.relative_time[base] for name in prediction.offered}
+    spans = {name: Span(own, low.get(name, own), high.get(name, own)) for name, own in times.items()}
+    return WorkloadTimes(spans, prediction.seconds.get(base), cannot=cannot)
 
 
 def from_times(times: RelativeTimes, reference: str) -> dict[Key, WorkloadTimes]:
@@ -99,7 +107,8 @@ def from_times(times: RelativeTimes, reference: str) -> dict[Key, WorkloadTimes]
 
 
 def _combined(several: Sequence[WorkloadTimes]) -> WorkloadTimes:
-    """Return the geometric mean of several predictions of one workload."""
+    """Return the geometric mean of several predictions of one workload, of those whose run does not look unknown."""
+    several = [known for known in several if known.spans] or several[:1]
     spans = {}
     for name, ours in _by_platform(several):
         relative, low, high = (
@@ -108,7 +117,8 @@ def _combined(several: Sequence[WorkloadTimes]) -> WorkloadTimes:
         )
         spans[name] = Span(relative, low, high)
     seconds = [known.seconds for known in several if known.seconds is not None]
-    return WorkloadTimes(spans, statistics.median(seconds) if seconds else None, max(known.nodes for known in several))
+    nodes, median = max(known.nodes for known in several), statistics.median(seconds) if seconds else None
+    return WorkloadTimes(spans, median, nodes, frozenset.intersection(*(known.cannot for known in several)))
 
 
 def _by_platform(several: Sequence[WorkloadTimes]) -> Iterator[tuple[str, list[Span]]]:
@@ -117,15 +127,23 @@ def _by_platform(several: Sequence[WorkloadTimes]) -> Iterator[tuple[str, list[S
 
 
 def with_apps(known: Mapping[Key, WorkloadTimes]) -> dict[Key, WorkloadTimes]:
-    """Return the same with a key for each application, for inputs nobody has seen."""
+    """Return the same with a key for each application, for inputs nobody has seen.
+
+    What one of its inputs cannot run on, an input nobody has seen is not sent to; where the runs of most of its inputs
+    look unknown, it stays as it is.
+    """
     inputs: dict[str, list[WorkloadTimes]] = defaultdict(list)
     for (app, user, input_), times in known.items():
         if not user and input_:
             inputs[app].append(times)
     general: dict[Key, WorkloadTimes] = {}
     for app, several in inputs.items():
-        spans = {name: _any_input(ours) for name, ours in _by_platform(several)}
-        general[app, "", ""] = WorkloadTimes(spans, None, round(statistics.median(times.nodes for times in several)))
+        cannot = frozenset[str]().union(*(times.cannot for times in several))
+        known_inputs = [times for times in several if times.spans]
+        shown = known_inputs if 2 * len(known_inputs) > len(several) else []
+        spans = {name: _any_input(ours) for name, ours in _by_platform(shown) if name not in cannot}
+        nodes = round(statistics.median(times.nodes for times in several))
+        general[app, "", ""] = WorkloadTimes(spans, None, nodes, cannot)
     return dict(known) | general
 
 
@@ -177,7 +195,7 @@ def _measured(base: WorkloadTimes, runs: Mapping[str, Sequence[Run]], reference:
         low, high = np.quantile(values, (0.1, 0.9)).tolist()
         spans[name] = Span(medians[name] / scale_s, low / scale_s, high / scale_s, len(values))
     nodes = [int(run.metadata.get("nodes") or 1) for several in runs.values() for run in several]
-    return WorkloadTimes(spans, scale_s, round(statistics.median(nodes)))
+    return WorkloadTimes(spans, scale_s, round(statistics.median(nodes)), base.cannot - {*spans})
 
 
 @dataclass(frozen=True)
@@ -223,7 +241,11 @@ def table(
     live: LiveQueues | None = None,
     good_for_s: int = 0,
 ) -> tuple[PlacementTable, int]:
-    """Return the table, and how many keys were left out because fewer than two partitions can be compared for them."""
+    """Return the table, and how many keys were left out because fewer than two partitions can be compared for them.
+
+    A key whose run looks unknown has a row without choices, so that no more general key moves its jobs; one that can
+    run in a single partition of several has that alone.
+    """
     rng = np.random.default_rng(seed)
     by_name = {partition.partition: partition for partition in facts}
     rows: dict[Key, KeyRow] = {}
@@ -234,7 +256,8 @@ def table(
             for place in site.places
             if (span := times.spans.get(place.platform)) is not None
         ]
-        if len(choices) > 1:
+        limited = any(place.platform in times.cannot for place in site.places)
+        if len(choices) > 1 or limited or not times.spans:
             app, user, input_ = key
             seconds = times.seconds or UNKNOWN_S
             ask = Ask(times.nodes, seconds, app, input_, user)

@@ -50,7 +50,10 @@ class PartitionChoice:
 
 @dataclass(frozen=True)
 class KeyRow:
-    """What is known of a key: partitions, best first, and seconds in the default partition where they are known."""
+    """What is known of a key: partitions, best first, and seconds in the default partition where they are known.
+
+    Without choices, jobs of the key stay as they are, and no more general key counts for them.
+    """
 
     choices: tuple[PartitionChoice, ...]
     seconds: float | None = None
@@ -208,7 +211,7 @@ def _facts_of(fields: Sequence[str]) -> PartitionFacts:
 def _row_of(fields: Sequence[str]) -> tuple[Key, KeyRow]:
     _, _, app, user, input_, seconds, choices = fields
     ranked = []
-    for name, relative, low, high, runs in (text.split(",") for text in choices.split(";")):
+    for name, relative, low, high, runs in (text.split(",") for text in choices.split(";") if text):
         ranked.append(PartitionChoice(unescape(name), float(relative), float(low), float(high), int(runs)))
     known_s = None if seconds == _UNKNOWN else float(seconds)
     return (unescape(app), unescape(user), unescape(input_)), KeyRow(tuple(ranked), known_s)

@@ -1,0 +1,69 @@
+"""Targets with gaps are learned without filling any."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LinearRegression
+
+from crossperf import dataset, model
+from crossperf.model.learn.together import common_contrast, grow, together
+from crossperf.model.wrapped import Wrapped
+from tests.limited import limited_runs
+
+QUICK = {"trees": 16, "members": 3, "width": 16, "steps": 30, "vae_steps": 20}
+
+
+def _gappy() -> tuple[np.ndarray, np.ndarray]:
+    """Return features and three targets, of which the last is known for every other row alone."""
+    rng = np.random.default_rng(0)
+    features_nf = rng.normal(size=(40, 3))
+    target_np = features_nf @ rng.normal(size=(3, 3))
+    target_np[::2, 2] = np.nan
+    return features_nf, target_np
+
+
+def test_columns_known_for_the_same_cells_go_together() -> None:
+    _, target_np = _gappy()
+    first, second = together(target_np)
+    assert (first.columns.tolist(), len(first.rows_n)) == ([0, 1], 40)
+    assert (second.columns.tolist(), second.rows_n.tolist()) == ([2], list(range(1, 40, 2)))
+
+
+def test_a_joined_forest_answers_as_its_parts_do() -> None:
+    features_nf, target_np = _gappy()
+    forest = grow(lambda: ExtraTreesRegressor(7, random_state=0), features_nf, target_np)
+    many = ExtraTreesRegressor(7, random_state=0).fit(features_nf, target_np[:, :2]).predict(features_nf)
+    single = ExtraTreesRegressor(7, random_state=0).fit(features_nf[1::2], target_np[1::2, 2]).predict(features_nf)
+    np.testing.assert_allclose(forest.predict(features_nf), np.column_stack([many, single]), atol=1e-12)
+
+
+def test_contrasts_are_to_the_columns_without_gaps() -> None:
+    _, target_np = _gappy()
+    contrast_np, base_p = common_contrast(target_np)
+    assert base_p is not None
+    assert base_p.tolist() == [True, True, False]
+    np.testing.assert_allclose(contrast_np, target_np - target_np[:, :2].mean(axis=1, keepdims=True))
+    complete_np, no_base = common_contrast(target_np[1::2])
+    assert no_base is None
+    np.testing.assert_allclose(complete_np.mean(axis=1), 0.0, atol=1e-12)
+
+
+def test_a_model_of_ones_own_learns_the_known_targets_exactly() -> None:
+    features_nf, target_np = _gappy()
+    predicted_np = Wrapped(LinearRegression()).fit(features_nf, target_np).predict(features_nf)
+    known_np = ~np.isnan(target_np)
+    np.testing.assert_allclose(predicted_np[known_np], target_np[known_np], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["crossperf", "ridge", "extra-trees", "random-forest", "xgboost"])
+def test_every_kind_of_model_lives_with_workloads_that_cannot_run_everywhere(name: str) -> None:
+    """Answers are finite everywhere, and close to the truth where there is any."""
+    data = dataset.build(limited_runs())
+    settings = QUICK if name == "crossperf" else {} if name in ("ridge", "xgboost") else {"n_estimators": 20}
+    fitted = model.make(name, **settings).learn(data)
+    error_np = np.abs(fitted.predict(data.X) - data.y)
+    assert np.isfinite(fitted.predict(data.X)).all()
+    assert np.isnan(error_np).sum() == 6 * 2 * 2
+    assert np.nanmean(error_np) < np.log(2.5)
