@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from crossperf import plain
@@ -158,6 +158,23 @@ class Prediction:
     def fastest(self) -> str:
         """The platform with the smallest relative time, of those on which the workload can run."""
         return min(self.offered, key=lambda platform: self.relative_time[platform])
+
+    def only(self, platforms: Collection[str], cannot: Mapping[str, str]) -> Prediction:
+        """Return the prediction for some platforms alone, with the reasons why some of these are not offered."""
+
+        def kept(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: value for name, value in values.items() if name in platforms}
+
+        return replace(
+            self,
+            relative_time=kept(self.relative_time),
+            seconds=kept(self.seconds),
+            low=kept(self.low),
+            high=kept(self.high),
+            chance_fastest=kept(self.chance_fastest),
+            chance_faster={name: kept(row) for name, row in kept(self.chance_faster).items()},
+            cannot=dict(cannot),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction as JSON's own types."""

@@ -170,3 +170,17 @@ def test_a_saved_default_model_answers_without_the_libraries_that_learn(toy_data
         [sys.executable, "-c", LEAN, str(tmp_path / "model")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_whose_arrays_are_wide_is_read_as_well(trained: TrainedModel, tmp_path: Path) -> None:
+    """As every folder of this format was before arrays were stored in the narrowest type that holds them."""
+    model.save(trained, tmp_path / "model")
+    np.savez(tmp_path / "model" / "arrays.npz", **store.arrays_of(trained))  # type: ignore[arg-type]
+    back = model.load(tmp_path / "model")
+    np.testing.assert_array_equal(back.fitted.predict(back.features), trained.fitted.predict(trained.features))
+
+
+def test_what_is_stored_narrowly_comes_back_in_the_type_that_is_meant(trained: TrainedModel, tmp_path: Path) -> None:
+    model.save(trained, tmp_path / "model")
+    before, after = store.arrays_of(trained), store.arrays_of(model.load(tmp_path / "model"))
+    assert {name: array.dtype for name, array in before.items()} == {name: array.dtype for name, array in after.items()}

@@ -35,6 +35,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(built: Built
         "report/template.html",
         "schedule/slurm/job_submit.lua",
         "datasets/data/testbed.parquet",
+        "model/data/arrays.npz",
+        "model/data/model.json",
         "collect/cupti_inject.c",
         "collect/region.c",
         "include/crossperf.h",

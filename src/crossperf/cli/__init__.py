@@ -13,6 +13,7 @@ from crossperf.errors import CrossperfError
 
 _SECTIONS = {
     "Start here": {
+        "ask": "Run a command and tell where it would run how fast.",
         "demo": "Run the main job end to end on measured runs that come along.",
         "toy": "Write a runs table drawn from a known law.",
         "runs": "Check, describe or rename what a runs table holds.",

@@ -24,7 +24,10 @@ _DESCRIPTION = "model.json"
 
 @dataclass(frozen=True)
 class ModelPlatforms:
-    """What a model calls its platforms, and the facts of those that are known here; the model itself is not loaded."""
+    """What a model calls its platforms, and the facts of those that are known here; the model itself is not loaded.
+
+    Facts come from the user's platforms, then from those that the package's own table was measured on.
+    """
 
     folder: Path
     names: tuple[str, ...]
@@ -32,13 +35,14 @@ class ModelPlatforms:
 
     @classmethod
     def of(cls, folder: Path | None, registry: Path) -> ModelPlatforms | None:
-        """Return those of a model folder; by default of ``./model``, ``None`` where that is none.
-
-        Facts come from the user's platforms, then from those that the package's own table was measured on.
-        """
+        """Return those of a model folder; by default of ``./model``, ``None`` where that is none."""
         if folder is None and not (_DEFAULT / _DESCRIPTION).is_file():
             return None
-        folder = folder or _DEFAULT
+        return cls.read(folder or _DEFAULT, registry)
+
+    @classmethod
+    def read(cls, folder: Path, registry: Path) -> ModelPlatforms:
+        """Return those of a model folder."""
         try:
             names = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))["platforms"]
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from crossperf.cli.completion import completing, model_platforms
-from crossperf.cli.options import CAN, MODEL, NO_GPU, TABLE, can_of, seed
+from crossperf.cli.options import CAN, NO_GPU, PATH, can_of, seed
 from crossperf.cli.output import JSON, say, write_facts
 from crossperf.records import Prediction
 
@@ -17,8 +17,8 @@ _EXPLAINED = 5
 
 
 @click.command()
-@MODEL
-@TABLE
+@click.argument("model_folder", metavar="[MODEL]", required=False, type=PATH)
+@click.argument("table", metavar="TABLE", required=False, type=PATH)
 @click.option(
     "--relative-to",
     default="source",
@@ -39,8 +39,8 @@ _EXPLAINED = 5
 @seed("the draws of --explain; predictions do not change with it")
 @JSON
 def predict(
-    model_folder: Path,
-    table: Path,
+    model_folder: Path | None,
+    table: Path | None,
     explain: bool,
     platform: str | None,
     can: tuple[str, ...],
@@ -49,11 +49,18 @@ def predict(
     json_file: Path | None,
     **how: Any,
 ) -> None:
-    """Predict the relative times of the runs in TABLE on every platform that MODEL knows."""
+    """Predict the relative times of the runs in TABLE on every platform that MODEL knows.
+
+    Without MODEL, the model that comes with crossperf answers.
+    """
     from crossperf.model import store
     from crossperf.prediction import answer
     from crossperf.report import terminal as show
 
+    if table is None:  # click fills arguments from the left, and the one that may be left out stands there
+        model_folder, table = None, model_folder
+    if table is None:
+        raise click.UsageError("Missing argument 'TABLE'.")
     model = store.load(model_folder)
     result = answer.predict(model, table, can=can_of(can, no_gpu, model.cells.platform_classes), **how)
     show.predictions(result)

@@ -1,7 +1,7 @@
 """A trained model as a folder: ``model.json`` and its numbers, readable without running anyone's code.
 
-``arrays.npz`` holds what the model learned and the cells it learned from (loaded with ``allow_pickle=False``),
-``model.json`` everything else. Folders of format 2 are read by `store_v2`.
+``arrays.npz`` holds what the model learned and the cells it learned from (`packing`), ``model.json`` everything else.
+Folders of format 2 are read by `store_v2`.
 
 A fitted model is named arrays in a file: one walk over dataclass fields, and back. Names are paths through the fields
 (``part.forest.left_m``). A field that is a protocol holds one of several classes; its path ends in ``.kind`` with the
@@ -35,11 +35,12 @@ from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
 from crossperf.errors import CrossperfError, ModelFolderError
 from crossperf.files import Folder
+from crossperf.model import packing
 from crossperf.model.fitted.model import FittedModel, Part
+from crossperf.model.packing import State
 from crossperf.model.trained import TrainedModel
 
 T = TypeVar("T")
-State = dict[str, NDArray[Any]]
 
 FORMAT = 3
 #: What reading a damaged folder can raise, in the libraries underneath.
@@ -47,7 +48,10 @@ _BUILT_IN = (LookupError, ValueError, TypeError, AttributeError, OSError, Runtim
 _DAMAGE = (*_BUILT_IN, pickle.UnpicklingError, zipfile.BadZipFile, zlib.error)
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
+#: The model that comes with the package (tools/release_model.py).
+SHIPPED = Path(__file__).parent / "data"
 _FOLDER = Folder("model", lambda folder: (folder / _DESCRIPTION).is_file(), ModelFolderError)
+_OF_CELLS: dict[str, Any] = {"log_time_wp": np.float64, "workload_n": np.int64, "source_n": np.int64}
 #: Where the class of each kind of fitted part lives.
 PARTS: dict[str, str] = {
     "adapted": "adapted.Adapted",
@@ -140,6 +144,9 @@ def _value(kind: Any, state: Mapping[str, NDArray[Any]], name: str) -> Any:
     array = state[""]
     if origin is tuple:
         return tuple(arguments[0](value) for value in array.tolist())
+    if origin is np.ndarray:
+        # NDArray[T] is ndarray[shape, dtype[T]]; a file may hold a narrower type.
+        return array.astype(typing.get_args(arguments[1])[0], copy=False)
     return kind(array.item()) if kind in (int, float, bool, str) else array
 
 
@@ -160,7 +167,7 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
     Only a folder that holds a crossperf model is ever replaced.
     """
     try:
-        fitted = flatten(model.fitted, "fitted")
+        arrays = arrays_of(model)
     except KeyError as error:
         raise CrossperfError(
             f"The model {model.name!r} cannot be saved: only its own library can write what it learned, as a pickle, "
@@ -168,16 +175,19 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
             model=model.name,
         ) from error
     with _FOLDER.whole(folder, overwrite=overwrite) as part:
-        arrays = {
-            **fitted,
-            **flatten(model.features, "features"),
-            "cells.log_time_wp": model.cells.log_time_wp,
-            "cells.workload_n": model.cells.workload_n,
-            "cells.source_n": model.cells.source_n,
-        }
-        with (part / _ARRAYS).open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-        (part / _DESCRIPTION).write_text(json.dumps(_description(model), indent=2) + "\n", encoding="utf-8")
+        packing.write(part / _ARRAYS, arrays)
+        description = {"fingerprint": packing.fingerprint(arrays), **_description(model)}
+        (part / _DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+
+def arrays_of(model: TrainedModel) -> State:
+    """Return every number of a model by name: what it learned, and the cells it learned from."""
+    cells = {name: getattr(model.cells, name) for name in _OF_CELLS}
+    return {
+        **flatten(model.fitted, "fitted"),
+        **flatten(model.features, "features"),
+        **{f"cells.{name}": array for name, array in cells.items()},
+    }
 
 
 def _description(model: TrainedModel) -> dict[str, Any]:
@@ -201,13 +211,14 @@ def refuse_unless_free(target: Path, *, overwrite: bool) -> None:
     _FOLDER.refuse_unless_free(target, overwrite=overwrite)
 
 
-def load(folder: str | os.PathLike[str]) -> TrainedModel:
-    """Return the model of a folder, ready to predict.
+def load(folder: str | os.PathLike[str] | None = None) -> TrainedModel:
+    """Return the model of a folder, ready to predict; without one the model that comes with crossperf.
 
     Parameters
     ----------
     folder
         A folder that `save`, ``TrainedModel.save`` or 'crossperf train' wrote, of this format or the one before it.
+        ``None``: the model that ships, which was trained on `crossperf.datasets.testbed`.
 
     Returns
     -------
@@ -222,14 +233,14 @@ def load(folder: str | os.PathLike[str]) -> TrainedModel:
     ...     load(pathlib.Path(place) / "model").name
     'ridge'
     """
-    source = Path(folder)
+    source = SHIPPED if folder is None else Path(folder)
     facts = _read_description(source)
     try:
         if facts["format"] == FORMAT:
-            arrays = read_arrays(source / _ARRAYS)
+            arrays = packing.read(source / _ARRAYS)
             learned = restore(FittedModel, below(arrays, "fitted.")), restore(Features, below(arrays, "features."))
-            names = ("cells.log_time_wp", "cells.workload_n", "cells.source_n")
-            return assemble(facts, *learned, *(arrays[name] for name in names))
+            cells = (arrays[f"cells.{name}"].astype(kind, copy=False) for name, kind in _OF_CELLS.items())
+            return assemble(facts, *learned, *cells)
         from crossperf.model import store_v2
 
         return store_v2.load(source, facts)
@@ -276,12 +287,6 @@ def _read_description(source: Path) -> dict[str, Any]:
             expected=FORMAT,
         )
     return facts
-
-
-def read_arrays(path: Path) -> State:
-    """Return the arrays of a file by name; pickled objects are refused."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 def below(state: State, prefix: str) -> State:

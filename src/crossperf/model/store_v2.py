@@ -23,7 +23,9 @@ from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
 from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.scales import Encoder, Limits
-from crossperf.model.store import State, assemble, below, part_class, read_arrays, restore
+from crossperf.model.packing import State
+from crossperf.model.packing import read as read_arrays
+from crossperf.model.store import assemble, below, part_class, restore
 from crossperf.model.trained import TrainedModel
 
 

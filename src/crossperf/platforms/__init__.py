@@ -6,10 +6,11 @@ from crossperf.platforms.caches import CacheGeometry, cache_geometry
 from crossperf.platforms.compare import FactDifference, compare, describe
 from crossperf.platforms.facts import CpuCache, Gpu, MachineFacts
 from crossperf.platforms.machine import facts_of_this_machine
+from crossperf.platforms.nearest import Match, nearest
 from crossperf.platforms.registry import Platform, add, find, matching, name_for, platform_of, read, set_fact, user_file
 
 __all__ = [
-    "CacheGeometry", "CpuCache", "FactDifference", "Gpu", "MachineFacts", "Platform", "add", "cache_geometry",
-    "compare", "describe", "facts_of_this_machine", "find", "matching", "name_for", "platform_of", "read", "set_fact",
-    "user_file",
+    "CacheGeometry", "CpuCache", "FactDifference", "Gpu", "MachineFacts", "Match", "Platform", "add",
+    "cache_geometry", "compare", "describe", "facts_of_this_machine", "find", "matching", "name_for", "nearest",
+    "platform_of", "read", "set_fact", "user_file",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Fitted peers as plain arrays: medians by source platform, a linear map, and a forest."""
 
-# N cells, F features, P platforms, S sources, T trees, M nodes of all trees, L leaves of all trees,
+# N cells, F features, P platforms, S sources, T trees, M nodes of all trees, L different leaves of all trees,
 # W walkers (a cell in a tree)
 
 from __future__ import annotations
@@ -52,6 +52,11 @@ class Forest:
         offset_m = np.repeat(root_t, [part.node_count for part in parts])
         own_m = np.arange(len(offset_m), dtype=np.int32)
         leaf_m = joined("children_left") == -1
+        # Trees that are grown to the end have a leaf for each cell, and so the same leaves: those that differ are kept.
+        values_lp = _leaf_values(trees) if leaf_values_lp is None else leaf_values_lp
+        different_lp, row_l = np.unique(values_lp, axis=0, return_inverse=True)
+        value_row_m = np.zeros(len(own_m), dtype=np.int32)
+        value_row_m[leaf_m] = row_l.ravel()
         return cls(
             root_t=root_t,
             left_m=np.where(leaf_m, own_m, joined("children_left") + offset_m).astype(np.int32),
@@ -59,8 +64,8 @@ class Forest:
             feature_m=np.maximum(joined("feature"), 0).astype(np.int32),
             threshold_m=joined("threshold"),
             missing_left_m=joined("missing_go_to_left").astype(bool),
-            value_row_m=np.where(leaf_m, np.cumsum(leaf_m) - 1, 0).astype(np.int32),
-            leaf_values_lp=joined("value")[leaf_m, :, 0] if leaf_values_lp is None else leaf_values_lp,
+            value_row_m=value_row_m,
+            leaf_values_lp=different_lp,
         )
 
     @classmethod
@@ -69,7 +74,7 @@ class Forest:
         every = [tree for _, trees in parts for tree in trees]
         padded = []
         for columns, trees in parts:
-            own_lp = cls.of(trees).leaf_values_lp
+            own_lp = _leaf_values(trees)
             leaf_values_lp = np.zeros((len(own_lp), outputs))
             # The mean is taken over all trees, and these few must stand for all of them in their columns.
             leaf_values_lp[:, columns] = own_lp * (len(every) / len(trees))
@@ -116,6 +121,11 @@ class Forest:
             goes_left = (value <= self.threshold_m[node]) | (np.isnan(value) & (own[:, 3] == 1))
             node = np.where(goes_left, own[:, 1], own[:, 2])
             node_w[moving] = node
+
+
+def _leaf_values(trees: Sequence[Any]) -> Floats:
+    """Return the values of all leaves of fitted scikit-learn trees, in their order."""
+    return np.concatenate([tree.tree_.value[tree.tree_.children_left == -1, :, 0] for tree in trees])
 
 
 @dataclass(frozen=True)
