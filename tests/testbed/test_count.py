@@ -80,14 +80,20 @@ def test_parts_of_a_process_add_up_to_one_thread() -> None:
     assert whole["qemu.busiest_thread"] == whole["qemu.instructions_of_threads"] == 12.0
 
 
+def test_what_a_later_part_counts_again_is_taken_from_the_first() -> None:
+    start = Measurement("qemu", {"qemu.footprint_bytes": 9.0, "qemu.loads": 5.0, "qemu.startup_instructions": None})
+    less = count.without(start, {"qemu.footprint_bytes": 6.0}).events
+    assert less == {"qemu.footprint_bytes": 3.0, "qemu.loads": 5.0, "qemu.startup_instructions": None}
+
+
 def test_forks_answer_with_the_process_of_each_input() -> None:
     pytest.importorskip("torch", reason="the array programs are written in PyTorch")
     line = [sys.executable, str(TESTBED / "arrays" / "forks.py"), "--threads", "1"]
-    asked = "sorting rows=5 columns=40\nsorting rows=5\nnbody bodies=20 steps=3\n"
+    asked = "sorting rows=5 columns=40\nsorting rows=5\n\nnbody bodies=20 steps=3\n"
     done = subprocess.run(line, input=asked, capture_output=True, text=True, check=True, timeout=120)
     answers = [json.loads(answer) for answer in done.stdout.splitlines()]
-    assert [answer["code"] for answer in answers] == [0, 2, 0]
-    assert len({answer["pid"] for answer in answers}) == 3
+    assert [answer["code"] for answer in answers] == [0, 2, 0, 0]
+    assert len({answer["pid"] for answer in answers}) == 4
     assert "the input has no columns" in done.stderr
 
 
