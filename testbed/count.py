@@ -122,7 +122,7 @@ class Applications:
 class ArrayPrograms:
     """The array programs, as forks of one process under qemu: what loads the libraries is counted once for all.
 
-    The parts are added up. The end of a process touches much of what its start did: how much, a fork tells that only ends.
+    The parts are added up. The end of a process touches much of what its start did; a fork that only ends tells of it.
     """
 
     def __init__(self, folder: Path) -> None:
