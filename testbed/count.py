@@ -122,7 +122,7 @@ class Applications:
 class ArrayPrograms:
     """The array programs, as forks of one process under qemu: what loads the libraries is counted once for all.
 
-    The parts are added up. Lines of memory that both touch are in the footprint twice.
+    The parts are added up. The end of a process touches much of what its start did; a fork that only ends tells of it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -134,11 +134,7 @@ class ArrayPrograms:
         """Return the start of all programs and what an input executes after it, added up."""
         with self._lock, tempfile.TemporaryDirectory(prefix="count-") as name:
             server = self._server or self._serve(emulator)
-            answer = self._ask(server, work.line)
-            if answer["code"] != 0:
-                raise CollectError(f"{work.line} ended with {answer['code']} under qemu, expected 0")
-            for report in self._folder.glob(f"{answer['pid']}.*"):
-                report.rename(Path(name, report.name))
+            self._ask(server, work.line, Path(name))
             parts = emulator.measured(Path(name), None)
         return [added(start, part) for start, part in zip(self._start, parts, strict=True)]
 
@@ -158,10 +154,14 @@ class ArrayPrograms:
             raise CollectError(f"forks.py ended with {server.returncode} under qemu, expected 0")
         for report in self._folder.glob(f"{server.pid}.*"):
             report.rename(reports / report.name)
-        self._start = emulator.measured(reports, faults)
+        ending = self._folder / "ending"
+        ending.mkdir()
+        self._ask(server, "", ending)
+        again = {"qemu.footprint_bytes": emulator.measured(ending, None)[0].events["qemu.footprint_bytes"]}
+        self._start = [without(start, again) for start in emulator.measured(reports, faults)]
         return server
 
-    def _ask(self, server: subprocess.Popen[str], line: str) -> dict[str, int]:
+    def _ask(self, server: subprocess.Popen[str], line: str, reports: Path) -> None:
         if server.stdin is None or server.stdout is None:
             raise CollectError("forks.py has no pipes")
         server.stdin.write(line + "\n")
@@ -169,12 +169,25 @@ class ArrayPrograms:
         answer = server.stdout.readline()
         if not answer:
             raise CollectError(f"{line}: forks.py gave no answer")
-        return dict(json.loads(answer))
+        facts = json.loads(answer)
+        for report in self._folder.glob(f"{facts['pid']}.*"):
+            report.rename(reports / report.name)
+        if facts["code"] != 0:
+            raise CollectError(f"{line} ended with {facts['code']} under qemu, expected 0")
 
     def close(self) -> None:
         """Let the server end."""
         if self._server and self._server.stdin:
             self._server.stdin.close()
+
+
+def without(start: Measurement, again: Mapping[str, float | None]) -> Measurement:
+    """Return a part without what is counted again in the part after it."""
+    return replace(start, events={name: _minus(value, again.get(name)) for name, value in start.events.items()})
+
+
+def _minus(value: float | None, other: float | None) -> float | None:
+    return None if value is None else value - (other or 0.0)
 
 
 def added(start: Measurement, part: Measurement) -> Measurement:

@@ -87,7 +87,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("apps", nargs="*", help="these only")
     parser.add_argument("--archive", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     apps = read()
     for name in options.apps or apps:
         gather(apps[name], options.folder)

@@ -4,7 +4,8 @@
 
 The process loads the libraries, leaves a fork of itself behind, and ends: what it executed is the start of every
 program. The fork takes inputs, one a line (`kmeans points=200 ...`), runs each in a fork of its own from its imports to
-its end, and answers with a line of JSON: the number of that process and how it ended.
+its end, and answers with a line of JSON: the number of that process and how it ended. On an empty line the process does
+nothing but end.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ def serve(threads: str) -> None:
     for line in sys.stdin:
         child = os.fork()
         if not child:
+            if not line.strip():
+                return
             name, *words = line.split()
             sys.argv = [f"{name}.py", "--device", "cpu", "--threads", threads, *words]
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from crossperf.campaign import spec
+from crossperf.collect.process import Runner
+
 APPS = Path(__file__).parents[2] / "testbed" / "apps"
 sys.path.insert(0, str(APPS))
 
@@ -154,7 +157,52 @@ def test_a_campaign_times_a_batch_of_whole_processes(tmp_path: Path) -> None:
     first, second = map(json.loads, done.stdout.splitlines())
     assert (first["workload"], first["input"], len(first["seconds"])) == ("gzip", "text-3000.txt,level=1", 2)
     assert min(first["seconds"]) > 0
+    assert first["threads"] == 1
+    assert first["page_faults"] > 50
+    assert 3_000_000 < first["bytes_read"] < 3_010_000
+    packed = subprocess.run(["gzip", "-n1c", tmp_path / "inputs" / "text-3000.txt"], capture_output=True, check=True)
+    assert first["bytes_written"] == len(packed.stdout)
     assert "no input 'no-such-input'" in second["error"]
+
+
+def test_a_process_is_counted_by_the_system_as_profiling_it_would_be(tmp_path: Path) -> None:
+    needs("gzip")
+    (tmp_path / "data").write_bytes(bytes(200_000))
+    line = ["gzip", "-nc", str(tmp_path / "data")]
+    program, variables = str(shutil.which("gzip")), {"PATH": "/usr/bin:/bin"}
+    outcome = run.timed(run.Process(program, line, variables, tmp_path, "", run.all_cpus()))
+    execution = Runner().execute(line, quiet=True)
+    assert execution.io is not None
+    assert outcome.code == execution.returncode == 0
+    assert (outcome.bytes_read, outcome.bytes_written) == (execution.io["rchar"], execution.io["wchar"])
+    assert outcome.page_faults == pytest.approx(int(execution.minor_faults or 0), rel=0.1)
+
+
+def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    program = str(shutil.which("sleep"))
+    outcome = run.timed(run.Process(program, ["sleep", "60"], {}, tmp_path, "", run.all_cpus()), limit_s=0.2)
+    assert outcome.code is None
+    assert outcome.seconds < 10
+
+
+def test_the_chosen_inputs_are_six_of_each_program_and_can_be_visited_and_counted() -> None:
+    campaign = spec.read(APPS / "campaign.toml")
+    chosen: dict[str, list[str]] = {}
+    for work in campaign.works:
+        chosen.setdefault(work.workload, []).append(work.input)
+        TABLE[work.workload].case(work.input)
+    assert len(chosen) >= 36
+    assert {len(set(labels)) for labels in chosen.values()} == {6}
+    assert {TABLE[name].field for name in chosen} == {app.field for app in TABLE.values()}
+    assert {mode.counts for mode in campaign.modes.values()} == {("epyc",), ("xeon",)}
+
+
+def test_the_files_of_a_list_of_inputs_are_those_of_its_programs(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    path.write_text('[gzip]\ninputs = ["text-3000.txt,level=1", "text-3000.txt,level=6"]\n')
+    line = [sys.executable, str(APPS / "batch.py"), "--files", str(path)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert done.stdout == "text-3000.txt\n"
 
 
 def test_the_inputs_of_the_campaign_are_those_of_the_applications() -> None:
