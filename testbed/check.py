@@ -62,7 +62,7 @@ class Check:
             batch.flush()
             _, line = self._run("--batch", batch.name, "--repeats", str(REPEATS))
         visit = from_json(log.TimedInput, {**line, "platform": "here", "round": "now"})
-        composer = Composer({self._parts: self._passes}, [log.Start("here", "now", (start_s,))])
+        composer = Composer({self._parts: self._passes}, [log.TimedStart("here", "now", (start_s,))])
         (whole,) = composer.visits([visit])
         return {"seconds": statistics.median(whole.seconds), "checksum": line["checksum"]}
 

@@ -110,6 +110,7 @@ struct Options {
 };
 
 constexpr double kLeastSeconds = 5e-3;
+constexpr useconds_t kPause = 4000;
 constexpr double kWarmSeconds = 20e-3;  // a longer pass is as good as warm from its beginning
 constexpr double kMostSeconds = 0.25;   // of all repeats together, two of them aside
 
@@ -498,7 +499,9 @@ int start(int argc, char **argv) {
         std::istringstream text(line);
         std::vector<std::string> words;
         for (std::string word; text >> word;) words.push_back(word);
-        if (!words.empty() && words[0][0] != '#') failed |= options.count ? run_here(words, options) : run_of_batch(words, options);
+        if (words.empty() || words[0][0] == '#') continue;
+        failed |= options.count ? run_here(words, options) : run_of_batch(words, options);
+        usleep(kPause);  // whoever reads the line is busy with it first
     }
     return failed;
 }

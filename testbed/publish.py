@@ -8,8 +8,9 @@
 There are three campaigns: `proxies` (campaign.toml), `apps` and `arrays` (campaign.toml in their folders). Proxies are
 published twice: as whole programs that are composed of their parts (testbed.parquet, beside the others) and as passes
 (passes.parquet). Refuses to write where results of a workload differ between platforms, where composed programs are
-further from those that were run whole than 1.05, and where more than 5 % of the cells are missing. Prints what the
-table is worth: how well independent halves of its visits agree, above all.
+further from those that were run whole than 1.05, and where more than 5 % of the cells are missing. Inputs that were
+not counted yet are left out. Prints what the table is worth: how well independent halves of its visits agree, above
+all.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ DATA = HERE.parent / "src/crossperf/datasets/data"
 TOLERANCE = {"float": 2e-4, "double": 1e-8}
 #: How far composed programs may be from those that were run whole.
 MOST_APART = 1.05
+#: The counts that every input has.
+CPU = "epyc"
 #: What two halves of the visits must agree on.
 AGREEMENT = ("typical_factor", "same_order", "order_beyond_noise", "top1", "top1_within_noise")
 
@@ -60,11 +63,16 @@ class Campaign:
         """Where its logs are."""
         return LOGS / self.name
 
+    def counted(self) -> campaign.Spec:
+        """Return its spec with the inputs that were counted on a CPU alone."""
+        spec = campaign.read(self.spec)
+        known = {each.work for each in log.counted(self.folder) if each.error is None and each.counts == CPU}
+        return replace(spec, works=[work for work in spec.works if work in known])
+
     def runs(self) -> list[Run]:
         """Return its runs, one for each visit."""
-        spec = campaign.read(self.spec)
         passes = drawn() if self.name == "proxies" else None
-        return visits(campaign.assemble(spec, self.folder, passes))
+        return visits(campaign.assemble(self.counted(), self.folder, passes))
 
 
 CAMPAIGNS = {
@@ -101,7 +109,7 @@ def main() -> int:
     if problems or given.only_print:
         return int(bool(problems))
     write(table, DATA / "testbed.parquet")
-    spec = campaign.read(CAMPAIGNS["proxies"].spec)
+    spec = CAMPAIGNS["proxies"].counted()
     passes = visits(campaign.assemble(spec, CAMPAIGNS["proxies"].folder))
     write(from_runs(marked(passes, CAMPAIGNS["proxies"]), name="passes"), DATA / "passes.parquet")
     write_platforms(spec, CAMPAIGNS["proxies"].folder, DATA / "platforms.json")
@@ -170,7 +178,7 @@ def too_few(of_campaigns: Mapping[str, list[Run]]) -> list[str]:
     """Return the campaigns of which cells are missing."""
     problems = []
     for name, runs in of_campaigns.items():
-        spec = campaign.read(CAMPAIGNS[name].spec)
+        spec = CAMPAIGNS[name].counted()
         cells = {(run.app, run.input, run.platform) for run in runs if run.status == OK}
         wanted = len(spec.works) * len(spec.modes)
         if len(cells) < 0.95 * wanted:

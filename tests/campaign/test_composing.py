@@ -8,7 +8,7 @@ import pytest
 from crossperf import campaign
 from crossperf.campaign import log
 from crossperf.campaign.composing import Composer
-from crossperf.campaign.log import CountedInput, Part, Start, TimedInput
+from crossperf.campaign.log import CountedInput, ProgramPart, TimedInput, TimedStart
 from crossperf.campaign.spec import Work
 from crossperf.collect.process import Runner
 from crossperf.collect.qemu import QemuBackend
@@ -18,7 +18,7 @@ from tests.collect.real import need
 TESTBED = Path(__file__).parents[2] / "testbed"
 WORK = Work("triad", "size=8")
 SYSTEM = {"os.minor_faults": 100.0, "os.major_faults": 1.0, "os.rchar": 7000.0, "os.wchar": 50.0}
-START = Start("one", "r1", (0.002, 0.004, 0.003), (SYSTEM,) * 3)
+START = TimedStart("one", "r1", (0.002, 0.004, 0.003), (SYSTEM,) * 3)
 VISIT = TimedInput(
     "one",
     "triad",
@@ -30,9 +30,9 @@ VISIT = TimedInput(
     bytes_written=0.0,
     bytes_to_device=4.0,
     bytes_to_host=0.0,
-    set_up=Part(1.0, page_faults=30.0, bytes_to_device=1.0),
-    first=Part(0.7, page_faults=3.0, bytes_to_device=4.0),
-    rest=Part(0.25),
+    set_up=ProgramPart(1.0, page_faults=30.0, bytes_to_device=1.0),
+    first=ProgramPart(0.7, page_faults=3.0, bytes_to_device=4.0),
+    rest=ProgramPart(0.25),
 )
 
 

@@ -37,8 +37,8 @@ def assemble(spec: Spec, folder: Path, passes: Mapping[Work, int] | None = None)
     composer = Composer(passes or {}, starts(folder))
     for visit in timed(folder) if passes is None else composer.visits(timed(folder)):
         visits.setdefault((visit.platform, visit.work), []).append(visit)
-    found = [known for known in counted(folder) if known.error is None]
-    counts = _Counts(spec, found if passes is None else composer.counts(found))
+    of_inputs = [known for known in counted(folder) if known.error is None]
+    counts = _Counts(spec, of_inputs if passes is None else composer.counts(of_inputs))
     works = spec.works if passes is None else [composer.named(work) for work in spec.works if work in passes]
     runs: list[Run] = []
     for mode in spec.modes.values():
@@ -53,9 +53,9 @@ def assemble(spec: Spec, folder: Path, passes: Mapping[Work, int] | None = None)
 class _Counts:
     """What was counted in a folder, as measurements."""
 
-    def __init__(self, spec: Spec, found: Iterable[CountedInput]) -> None:
+    def __init__(self, spec: Spec, of_inputs: Iterable[CountedInput]) -> None:
         self.spec = spec
-        self._of = {(counts.counts, counts.work): counts for counts in found}
+        self._of = {(counts.counts, counts.work): counts for counts in of_inputs}
 
     def of(self, mode: Mode, work: Work) -> list[CountedInput]:
         return [self._of[name, work] for name in mode.counts if (name, work) in self._of]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from crossperf.campaign.log import CountedInput, Part, Start, TimedInput
+from crossperf.campaign.log import CountedInput, ProgramPart, TimedInput, TimedStart
 from crossperf.campaign.spec import Work
 
 #: What a pass has as many of as the whole program.
@@ -30,9 +30,9 @@ class Composer:
         What programs take that only start and end.
     """
 
-    def __init__(self, passes: Mapping[Work, int], starts: Iterable[Start]) -> None:
+    def __init__(self, passes: Mapping[Work, int], starts: Iterable[TimedStart]) -> None:
         self._passes = passes
-        of_rounds: dict[tuple[str, str], list[Start]] = defaultdict(list)
+        of_rounds: dict[tuple[str, str], list[TimedStart]] = defaultdict(list)
         for start in starts:
             of_rounds[start.platform, start.round].append(start)
         self._starts = {place: _part(of_round) for place, of_round in of_rounds.items()}
@@ -57,7 +57,7 @@ class Composer:
                 whole = self.named(known.work)
                 yield replace(known, input=whole.input, events=events, once={}, notes=(*known.notes, _NOTE))
 
-    def _visit(self, visit: TimedInput, start: Part) -> TimedInput:
+    def _visit(self, visit: TimedInput, start: ProgramPart) -> TimedInput:
         """Return the visit of a whole program from one of its parts.
 
         A GPU's program counts no files; those of a CPU's are among what is counted apart.
@@ -75,7 +75,7 @@ class Composer:
         return replace(whole, seconds=tuple(base + more * each for each in visit.seconds), **numbers, files_opened=None)
 
 
-def _part(starts: Sequence[Start]) -> Part:
+def _part(starts: Sequence[TimedStart]) -> ProgramPart:
     """Return the start of a round: medians over all of its repeats."""
     system = [events for start in starts for events in start.system]
 
@@ -86,7 +86,7 @@ def _part(starts: Sequence[Start]) -> Part:
 
     seconds = statistics.median(value for start in starts for value in start.seconds)
     faults = median("minor_faults", "major_faults")
-    return Part(seconds, faults, median("rchar"), median("wchar"))
+    return ProgramPart(seconds, faults, median("rchar"), median("wchar"))
 
 
 def _composed(

@@ -23,7 +23,7 @@ COUNTS = "counts.jsonl"
 
 
 @dataclass(frozen=True)
-class Part:
+class ProgramPart:
     """A part of a program: its seconds, and what the program and the kernel counted in it."""
 
     seconds: float = 0.0
@@ -61,9 +61,9 @@ class TimedInput:
     bytes_to_host: float | None = None
     system: tuple[Mapping[str, float | None], ...] = ()
     version: str | None = None
-    set_up: Part | None = None
-    first: Part | None = None
-    rest: Part | None = None
+    set_up: ProgramPart | None = None
+    first: ProgramPart | None = None
+    rest: ProgramPart | None = None
 
     @property
     def work(self) -> Work:
@@ -162,7 +162,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Start:
+class TimedStart:
     """What a platform's program takes to start and end, at one end of a round: each repeat, and the kernel's counts."""
 
     platform: str
@@ -171,10 +171,10 @@ class Start:
     system: tuple[Mapping[str, float | None], ...] = ()
 
 
-def starts(folder: Path) -> list[Start]:
+def starts(folder: Path) -> list[TimedStart]:
     """Return every start that was timed so far."""
     path = folder / TIMES
-    return [_record(Start, line, path) for line in lines(path) if "start" in line]
+    return [_record(TimedStart, line, path) for line in lines(path) if "start" in line]
 
 
 def timed(folder: Path) -> list[TimedInput]:
@@ -212,7 +212,7 @@ def _copies(line: Mapping[str, Any]) -> Any:
     return next((part for part in line.values() if isinstance(part, dict) and "bytes_to_device" in part), None)
 
 
-Record = TypeVar("Record", TimedInput, CountedInput, Round, Start)
+Record = TypeVar("Record", TimedInput, CountedInput, Round, TimedStart)
 
 
 def _record(kind: type[Record], line: Mapping[str, Any], path: Path) -> Record:
