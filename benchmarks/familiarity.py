@@ -77,7 +77,7 @@ def measure(study: Study, given: argparse.Namespace) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """One program: what the model says of it, and what was timed."""
+    """One program: the model's answer for it, and what was timed."""
 
     name: str
     parallel: bool
@@ -124,16 +124,16 @@ def page_of(study: Study, folder: Path | None) -> Iterator[str]:
         "",
         f"`python {shlex.join(sys.argv)}`, {datetime.date.today()}; Python {platform.python_version()}.",
         "",
-        f"{len(rows)} programs that are not in the testbed ([strangers.toml](strangers.toml)), profiled by `crossperf "
+        f"{len(rows)} programs that are not in the testbed (`benchmarks/strangers.toml`), profiled by `crossperf "
         f"profile --backend qemu` with one thread, and timed with one thread ({SOURCE}) and with two ({OTHER}; a "
         f"serial program stays on one processor): {counts[0]} to {counts[-1]} rounds of random order, each run a "
         f"process of its own. The model, trained on {len(model.workloads):,} workloads{table}, is asked for time on "
         f'{OTHER} over time on {SOURCE}, with `can=("cpu",)`.',
         "",
-        "*threads*: how many the program can be told to use; *s*: seconds with one; *looks*: its familiarity, with the "
-        f"oddest counters, and whether they lie above or below all training runs on {SOURCE}; *{LEVEL * 100:.0f} % "
-        "range*: should hold the truth so often; *timed*: the median of rounds with two threads over that with one; "
-        "*halves*: the factor between this ratio in every other round and in the rest.",
+        "*threads*: how many the program can be asked to use; *s*: seconds with one; *looks*: its familiarity, with "
+        f"the oddest counters, and whether they lie above or below all training runs on {SOURCE}; *{LEVEL * 100:.0f} % "
+        "range*: should hold the truth for four programs of five; *timed*: the median of rounds with two threads over "
+        "that with one; *halves*: the factor between this ratio in every other round and in the rest.",
         "",
         *(f"{text}\n" for text in left_out),
         *summary(rows, usual_ratio(model)),
@@ -156,7 +156,7 @@ def answered(study: Study, model: object, left_out: list[str]) -> Iterator[Row]:
             unmeasured.append(name)
             continue
         # The time is that of the rounds: the machine may have been busy when it was profiled.
-        runs = [replace(one, runtime_s=timed.seconds(SOURCE)) for one in read_runs(study.profile(name)).runs()]
+        runs = [replace(run, runtime_s=timed.seconds(SOURCE)) for run in read_runs(study.profile(name)).runs()]
         (own,) = model.predict(runs, level=LEVEL, can=("cpu",)).predictions
         figures = (own.relative_time[OTHER], own.low.get(OTHER, math.nan), own.high.get(OTHER, math.nan))
         values = {**runs[0].counters, "runtime_s": runs[0].runtime_s}
@@ -192,7 +192,7 @@ def summary(rows: Sequence[Row], constant: float) -> Iterator[str]:
     kinds = {
         "all": list(rows),
         "familiar": [row for row in rows if row.looks == "familiar"],
-        "told to use two threads": [row for row in rows if row.parallel],
+        "asked to use two threads": [row for row in rows if row.parallel],
         "serial": [row for row in rows if not row.parallel],
     }
     for kind, own in kinds.items():

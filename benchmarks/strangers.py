@@ -98,7 +98,7 @@ def profile(study: Study, programs: dict[str, apps.App]) -> Iterator[str]:
 
 
 def profiled(app: apps.App, study: Study) -> str | None:
-    """Profile a program as a user would, keep its runs and what was said about them, or return what went wrong."""
+    """Profile a program as a user would, keep its runs and the talk about them, or return what went wrong."""
     with tempfile.TemporaryDirectory(prefix="stranger-") as name:
         folder = Path(name)
         process = testbed_run.process_of(app, app.cases[0], PLATFORMS[SOURCE], study.place, folder)
@@ -108,19 +108,19 @@ def profiled(app: apps.App, study: Study) -> str | None:
         command = [sys.executable, "-c", COMMAND.format(path=str(HERE.parent / "src")), "profile", *options, "--"]
         words = [*command, process.program, *process.words[1:]]
         outcome = testbed_run.timed(replace(process, program=sys.executable, words=words), LIMIT_S)
-        said = (folder / "stderr").read_text(errors="replace")
-        study.profile(app.name).with_suffix(".txt").write_text(said)
+        talk = (folder / "stderr").read_text(errors="replace")
+        study.profile(app.name).with_suffix(".txt").write_text(talk)
         if outcome.code != 0:
-            return f"failed with {outcome.code}: {said[-300:]}"
+            return f"failed with {outcome.code}: {talk[-300:]}"
         counters = json.loads(runs.read_text().splitlines()[0])["counters"]
         if counters.get("instructions") is None:
-            return f"was not counted: {said[-300:]}"
+            return f"was not counted: {talk[-300:]}"
         shutil.copy(runs, study.profile(app.name))
         return None
 
 
 def rounds(study: Study, programs: dict[str, apps.App], count: int) -> Iterator[str]:
-    """Time programs until there are so many rounds; yield a line about each run."""
+    """Time programs until there are `count` rounds; yield a line about each run."""
     done = {(line["round"], line["workload"], line["platform"]) for line in study.timed}
     with study.times.open("a", encoding="utf-8") as file:
         for key in (key for number in range(count) for key in order(number, programs) if key not in done):
@@ -176,4 +176,4 @@ class Timed:
 def factor(predicted: Sequence[float], truth: Sequence[float]) -> float:
     """Return the typical factor between two lists of ratios; 1 is agreement."""
     pairs = list(zip(predicted, truth, strict=True))
-    return math.exp(sum(abs(math.log(one / other)) for one, other in pairs) / len(pairs)) if pairs else math.nan
+    return math.exp(sum(abs(math.log(left / right)) for left, right in pairs) / len(pairs)) if pairs else math.nan
