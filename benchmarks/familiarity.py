@@ -7,9 +7,9 @@
 The programs are those of strangers.toml; one that is not installed is named with its Debian package, and left out.
 `profile` runs each under `crossperf profile --backend qemu` with one thread. `time` runs each as epyc-1t and epyc-2t
 (one and two processors, a serial program on one), in rounds of random order, each run a process of its own; it wants a
-machine that does nothing else. Both begin nothing after --seconds, and a second start goes on in the same folder. `ask`
-compares a model's answer for epyc-2t relative to epyc-1t with what was timed, and with --write makes
-benchmarks/familiarity.md of it.
+machine that does nothing else, and a run beside which others worked is made again by the next start. Both begin nothing
+after --seconds, and a second start goes on in the same folder. `ask` compares a model's answer for epyc-2t relative to
+epyc-1t with what was timed, and with --write makes benchmarks/familiarity.md of it.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import shutil
 import sys
@@ -121,16 +122,32 @@ def profiled(app: apps.App, study: Study) -> str | None:
 
 def rounds(study: Study, programs: dict[str, apps.App], count: int) -> Iterator[str]:
     """Time programs until there are `count` rounds; yield a line about each run."""
-    done = {(line["round"], line["workload"], line["platform"]) for line in study.timed}
+    done = {(line["round"], line["workload"], line["platform"]) for line in study.timed if counts(line)}
     with study.times.open("a", encoding="utf-8") as file:
         for key in (key for number in range(count) for key in order(number, programs) if key not in done):
             number, name, where = key
             app = programs[name]
             threads = PLATFORMS[where] if app.parallel else 1
+            before = busy_s()
             line = testbed_run.measure(app, app.cases[0], threads, study.place, {})
-            file.write(json.dumps(line | {"round": number, "platform": where}) + "\n")
+            others_s = busy_s() - before - line["user_s"] - line["system_s"]
+            line |= {"round": number, "platform": where, "others_s": round(others_s, 2)}
+            file.write(json.dumps(line) + "\n")
             file.flush()
-            yield f"round {number} {name} {where}: {line['seconds']} s, {line['status']}"
+            how = "ok" if counts(line) else f"does not count: {line['status']}, others took {others_s:.2f} s"
+            yield f"round {number} {name} {where}: {line['seconds']} s, {how}"
+
+
+def busy_s() -> float:
+    """Return the seconds that all processors have worked since they started; the kernel counts in hundredths."""
+    user, nice, system, _, _, irq, softirq, steal, *_ = map(int, Path("/proc/stat").read_text().split()[1:11])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def counts(line: dict[str, object]) -> bool:
+    """Tell whether a run succeeded, and no other program kept the processors busy meanwhile."""
+    free_s = 0.05 + 0.1 * float(str(line["seconds"]))
+    return line["status"] == "unchecked" and float(str(line.get("others_s", 0.0))) < free_s
 
 
 def order(number: int, programs: dict[str, apps.App]) -> list[tuple[int, str, str]]:
@@ -148,10 +165,10 @@ class Timed:
 
     @classmethod
     def of(cls, lines: Sequence[dict[str, object]]) -> Timed:
-        """Return the times of the runs that succeeded, in rounds that have both platforms."""
+        """Return the times of the runs that count, in rounds that have both platforms."""
         times: dict[str, dict[int, float]] = {where: {} for where in PLATFORMS}
         for line in lines:
-            if line["status"] == "unchecked":
+            if counts(line):
                 times[str(line["platform"])][int(str(line["round"]))] = float(str(line["seconds"]))
         both = set.intersection(*(set(own) for own in times.values()))
         return cls({where: {number: own[number] for number in sorted(both)} for where, own in times.items()})

@@ -20,7 +20,7 @@ import strangers  # noqa: E402
 STRANGERS = apps.read(BENCHMARKS / "strangers.toml")
 
 
-def study_of(folder: Path, times: dict[str, list[float]]) -> strangers.Timed:
+def timed_of(times: dict[str, list[float]]) -> strangers.Timed:
     """Return the times of one program, by platform and round."""
     lines = [
         {"platform": where, "round": number, "seconds": seconds, "status": "unchecked"}
@@ -52,18 +52,26 @@ def test_every_file_that_one_needs_can_be_made(name: str) -> None:
     assert all(Path(word.format(programs=BENCHMARKS / "strangers")).exists() for word in scripts)
 
 
-def test_a_ratio_is_that_of_medians_and_halves_are_every_other_round(tmp_path: Path) -> None:
-    timed = study_of(tmp_path, {"epyc-1t": [2.0, 4.0, 2.0, 4.0], "epyc-2t": [1.0, 3.0, 1.0, 3.0, 9.0]})
+def test_a_ratio_is_that_of_medians_and_halves_are_every_other_round() -> None:
+    timed = timed_of({"epyc-1t": [2.0, 4.0, 2.0, 4.0], "epyc-2t": [1.0, 3.0, 1.0, 3.0, 9.0]})
     assert len(timed) == 4  # a round counts where it has both platforms
     assert timed.ratio() == pytest.approx(2.0 / 3.0)
     assert timed.halves == pytest.approx((3.0 / 4.0) / (1.0 / 2.0))
 
 
+def test_a_run_beside_which_others_worked_does_not_count() -> None:
+    quiet = {"platform": "epyc-1t", "round": 0, "seconds": 1.0, "status": "unchecked", "others_s": 0.1}
+    assert strangers.counts(quiet)
+    assert not strangers.counts(quiet | {"others_s": 0.9})
+    assert not strangers.counts(quiet | {"status": "failed"})
+
+
 def test_a_second_start_times_what_the_first_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(app: apps.App, *_: object) -> dict[str, object]:
-        return {"workload": app.name, "seconds": 1.0, "status": "unchecked"}
+        return {"workload": app.name, "seconds": 1.0, "user_s": 1.0, "system_s": 0.0, "status": "unchecked"}
 
     monkeypatch.setattr(strangers.testbed_run, "measure", measure)
+    monkeypatch.setattr(strangers, "busy_s", lambda: 0.0)
     programs = {name: STRANGERS[name] for name in ("gcc", "heat")}
     first = list(itertools.islice(strangers.rounds(strangers.Study(tmp_path), programs, 2), 3))
     second = list(strangers.rounds(strangers.Study(tmp_path), programs, 2))
