@@ -135,8 +135,8 @@ def page_of(study: Study, folder: Path | None) -> Iterator[str]:
         "range*: should hold the truth for four programs of five; *timed*: the median of rounds with two threads over "
         "that with one; *halves*: the factor between this ratio in every other round and in the rest.",
         "",
-        "A run with one thread seldom shows that a program could use two, unless it has parallel regions of OpenMP: what "
-        "a model knows of that, it knows from programs like it.",
+        "A run with one thread seldom shows that a program could use two, unless it has parallel regions of OpenMP: "
+        "what a model knows of that, it knows from programs like it.",
         "",
         *(f"{text}\n" for text in left_out),
         *summary(rows, usual_ratio(model)),
