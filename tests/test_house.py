@@ -23,6 +23,9 @@ CLEAN = sorted(path.name for path in SOURCE.iterdir() if path.suffix == ".py" or
 #: Texts for people whose words are checked as well.
 CLEAN_TEXTS = [
     "benchmarks/accasim_runner.py",
+    "benchmarks/familiarity.md",
+    "benchmarks/familiarity.py",
+    "benchmarks/strangers.py",
     "benchmarks/missing.md",
     "benchmarks/missing.py",
     "benchmarks/report.py",

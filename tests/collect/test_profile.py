@@ -134,6 +134,24 @@ def test_a_failed_command_is_recorded_as_a_failed_run(
     assert crossperf("runs", "check", "runs.jsonl", cwd=tmp_path, env=environment).returncode == 0
 
 
+def test_an_exit_status_that_is_a_result_is_no_failure_where_the_user_says_so(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "a").write_text("1\n")
+    (tmp_path / "b").write_text("2\n")
+    command = ("--backend", "os", "--repeats", "2", "--", "diff", "a", "b")
+    refused = crossperf("profile", *command, cwd=tmp_path, env=environment)
+    assert "failed: exit status 1 (if that is a result and no failure, add --success 0,1)" in refused.stderr
+    done = crossperf("profile", "--success", "0,1", *command, cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stdout) == (1, "1c1\n< 1\n---\n> 2\n")
+    assert [run.status for run in read_jsonl(tmp_path / "runs.jsonl")] == ["exit status 1", "ok", "ok"]
+
+
+def test_exit_statuses_of_success_are_numbers(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = crossperf("profile", "--success", "0,one", "--", "true", cwd=tmp_path, env=environment)
+    assert (done.returncode, "--success: found '0,one', expected exit statuses" in done.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_profile_keeps_the_repeats_that_ended_and_leaves_no_process(
     tmp_path: Path, environment: dict[str, str], number: signal.Signals

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from crossperf.collect.process import Runner
+from crossperf.collect.profile import profile
 from crossperf.collect.qemu import ProcessReport, QemuBackend, measured_in, misses
 from crossperf.collect.valgrind import ValgrindBackend
 from crossperf.errors import CollectError
@@ -295,6 +296,17 @@ def test_a_program_that_fails_under_qemu_is_no_measurement(known: Path) -> None:
         measured("sh", "-c", "exit 3")
     with pytest.raises(CollectError, match="failed under qemu: killed by SIGSEGV"):
         measured(known, "crash")
+
+
+def test_a_program_that_tells_a_result_by_its_exit_status_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n")
+    (tmp_path / "b").write_text("2\n")
+    found = profile(
+        ["diff", str(tmp_path / "a"), str(tmp_path / "b")], backend="qemu", repeats=1, platform="here",
+        registry=tmp_path / "platforms.json", success=(0, 1), stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (found.exit_status, found.executions[0].status) == (1, "ok")
+    assert found.counted.values["instructions"] > 50_000
 
 
 def test_an_interrupt_leaves_nothing_running(programs: dict[str, Path], tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class Execution:
     ``None``: page faults, and `io`, the fields of ``/proc/PID/io``. Children that were waited for are included.
     `peak_threads` is the most that were seen at a time, by looking now and then; `threads_started` are all, known
     where the kernel started nothing else meanwhile. `last_words` is the end of what it wrote to stderr, where that was
-    asked for.
+    asked for. `success` holds the exit statuses that are no failure.
     """
 
     returncode: int
@@ -71,6 +71,7 @@ class Execution:
     launchers: tuple[str, ...] = ()
     last_words: str = ""
     region: Region | None = None
+    success: tuple[int, ...] = (0,)
 
     @property
     def marked(self) -> Region | None:
@@ -89,7 +90,7 @@ class Execution:
             return f"timeout after {self.time_limit_s:g} s"
         if self.returncode < 0:
             return f"killed by {_signal_name(-self.returncode)}"
-        return OK if self.returncode == 0 else f"exit status {self.returncode}"
+        return OK if self.returncode in self.success else f"exit status {self.returncode}"
 
     @property
     def exit_status(self) -> int:
@@ -134,7 +135,8 @@ class Runner:
     `stdout` is the descriptor that takes what the command prints there; by default it is the caller's. `on_look` is
     called now and then while a quiet execution runs, with the seconds since its start. `whole` passes over regions that
     the command marks; otherwise `region` is what it marks, for the tools that can count there alone. `env` holds
-    variables for every execution. `quiet_stdout` takes what a quiet execution prints; by default nobody does.
+    variables for every execution. `quiet_stdout` takes what a quiet execution prints; by default nobody does. `success`
+    holds the exit statuses that are no failure.
     """
 
     time_limit_s: float | None = None
@@ -147,6 +149,7 @@ class Runner:
     region: Region | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     quiet_stdout: int = subprocess.DEVNULL
+    success: tuple[int, ...] = (0,)
 
     @property
     def interrupted(self) -> bool:
@@ -234,6 +237,7 @@ class Runner:
             started=started,
             launchers=watch.launchers,
             last_words=tail.text,
+            success=self.success,
         )
 
     def count(self, line: Sequence[str], tool: str, env: Mapping[str, str] | None = None) -> Execution:

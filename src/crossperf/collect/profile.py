@@ -38,6 +38,7 @@ def profile(
     multiplex: bool = False,
     launch_limit: int | None = None,
     timeout: float | None = None,
+    success: Sequence[int] = (0,),
     count_limit: float = COUNT_LIMIT_S,
     whole: bool = False,
     ranks: int | None = None,
@@ -73,6 +74,8 @@ def profile(
         See `crossperf.collect.backends.backends`.
     timeout
         Seconds after which a native execution is ended.
+    success
+        Exit statuses that are no failure: ``(0, 1)`` for ``diff``, which tells by 1 that files differ.
     count_limit
         Seconds for all executions under tools together; what is not counted by then is missing.
     whole
@@ -114,7 +117,7 @@ def profile(
         threads=threads,
         facts=facts,
     )
-    runner = Runner(timeout, stdout=stdout, whole=whole)
+    runner = Runner(timeout, stdout=stdout, whole=whole, success=tuple(success))
     result = measure(start, tools, backend, repeats, count_limit, runner, say, progress)
     here = platform_of(facts, kept, platform, result.platform_class)
     return replace(result, platform_name=here.name)

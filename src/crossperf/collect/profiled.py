@@ -111,10 +111,11 @@ class Profile:
 
     @property
     def exit_status(self) -> int:
-        """What a shell would report for the command: that of the execution that failed, otherwise 0."""
+        """What a shell would report for the command: that of the execution that failed, otherwise that of the first."""
         if self.cut_off_with is not None:
             return self.cut_off_with
-        return next((done.exit_status for done in self.executions if done.status != OK), 0)
+        failed = [done.exit_status for done in self.executions if done.status != OK]
+        return next(iter(failed or [done.exit_status for done in self.executions]), 0)
 
     def why_missing(self, counter: str) -> str:
         """Return why a counter of the catalog has no value: first the reasons of tools for this kind of platform."""

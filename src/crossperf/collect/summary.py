@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from crossperf import catalog
 from crossperf.collect.backends import BackendChoice
+from crossperf.collect.process import Execution
 from crossperf.collect.profiled import COLLECTED, GPU_TOOLS, Profile
 from crossperf.errors import several
 from crossperf.records import OK
@@ -57,7 +58,7 @@ def interval(values: Sequence[float]) -> tuple[float, float, str]:
 
 def _outcome(result: Profile) -> str:
     succeeded = [done.runtime_s for done in result.executions if done.status == OK]
-    failed = [done.status for done in result.executions if done.status != OK]
+    failed = [done for done in result.executions if done.status != OK]
     words = []
     if succeeded:
         low, high, kind = interval(succeeded)
@@ -65,10 +66,16 @@ def _outcome(result: Profile) -> str:
         words.append(f"{statistics.median(succeeded):.4g} s (median of {len(succeeded)}{spread})")
     if not result.executions:
         return "interrupted before the first execution ended; nothing was measured"
-    words += [f"failed: {status}" for status in failed]
+    words += [f"failed: {done.status}{_if_no_failure(done)}" for done in failed]
     if result.interrupted:
         words.append("interrupted; what was measured before is kept")
     return ", ".join(words)
+
+
+def _if_no_failure(done: Execution) -> str:
+    """Return what to do about an exit status by which some programs tell a result, as diff and grep do."""
+    advice = " (if that is a result and no failure, add --success 0,1)"
+    return advice if done.time_limit_s is None and done.returncode == 1 else ""
 
 
 def _region(result: Profile) -> list[str]:
