@@ -18,7 +18,6 @@ from crossperf.cli.output import JSON, progress_line, say, write_facts
 from crossperf.errors import CollectError, PredictError, SettingsError, did_you_mean, some_of
 from crossperf.platforms import MachineFacts, Match, Platform
 from crossperf.records import NO_VERSION_KNOWN, OK, Prediction, Run, versions
-from crossperf.schedule.machines import price_of
 
 if TYPE_CHECKING:
     from crossperf.collect.profiled import Profile
@@ -109,6 +108,8 @@ def _wanted(model: TrainedModel, chosen: str | None, here: str | None) -> list[s
 
 def _prices(model: TrainedModel, pairs: Sequence[str]) -> dict[str, float]:
     """Return the prices of platforms from NAME=PRICE."""
+    from crossperf.schedule.machines import price_of
+
     prices = {}
     for pair in pairs:
         name, _, text = pair.partition("=")
