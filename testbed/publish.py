@@ -91,6 +91,7 @@ def main() -> int:
     parser.add_argument("--add", nargs=2, action="append", default=[], metavar=("CAMPAIGN", "FOLDER"))
     parser.add_argument("--checked", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--only-print", action="store_true", help="write nothing")
+    parser.add_argument("-o", "--output", type=Path, default=DATA, help="the folder of the tables")
     given = parser.parse_args()
     for name, folder in given.add:
         add(CAMPAIGNS[name], Path(folder))
@@ -108,11 +109,11 @@ def main() -> int:
         print(f"problem: {problem}", file=sys.stderr)
     if problems or given.only_print:
         return int(bool(problems))
-    write(table, DATA / "testbed.parquet")
+    write(table, given.output / "testbed.parquet")
     spec = CAMPAIGNS["proxies"].counted()
     passes = visits(campaign.assemble(spec, CAMPAIGNS["proxies"].folder))
-    write(from_runs(marked(passes, CAMPAIGNS["proxies"]), name="passes"), DATA / "passes.parquet")
-    write_platforms(spec, CAMPAIGNS["proxies"].folder, DATA / "platforms.json")
+    write(from_runs(marked(passes, CAMPAIGNS["proxies"]), name="passes"), given.output / "passes.parquet")
+    write_platforms(spec, CAMPAIGNS["proxies"].folder, given.output / "platforms.json")
     return 0
 
 
