@@ -177,7 +177,9 @@ def process_of(app: App, case: Case, threads: int, place: Place, folder: Path) -
     prepare(app, case, place)
     values = place.values(case, threads)
     words = [word.format_map(values) for word in app.command]
-    variables = place.environment() | {key: value.format_map(values) for key, value in app.environment.items()}
+    # What points into a bundle has its own place where the program is installed.
+    own = {key: value for key, value in app.environment.items() if place.bundle or "{bundle}" not in value}
+    variables = place.environment() | {key: value.format_map(values) for key, value in own.items()}
     for link in app.here:
         (folder / link.format_map(values)).symlink_to(place.inputs / link.format_map(values))
     program = place.program(app, words[0])
