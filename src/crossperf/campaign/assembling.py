@@ -21,6 +21,8 @@ from crossperf.records import Run
 _OWN = "testbed"
 #: What the operating system counts for a command, as ``crossperf profile`` has it.
 _SYSTEM = "os"
+#: Counted with one thread, these say nothing of several.
+_OF_ONE_THREAD = {"qemu.busiest_thread", "qemu.threads"}
 
 
 def assemble(spec: Spec, folder: Path, passes: Mapping[Work, int] | None = None) -> list[Run]:
@@ -66,11 +68,15 @@ class _Counts:
         for counts in self.of(mode, work):
             how = self.spec.counts[counts.counts]
             notes = ("counted apart from the times", *counts.notes, *filter(None, [how.note]))
-            events = counts.events
-            if mode.threads > 1:  # counted with one thread
-                events = {name: value for name, value in events.items() if name != "qemu.busiest_thread"}
-            measurements.append(Measurement(how.tool, events, counts.version, notes=notes))
+            measurements.append(Measurement(how.tool, counts.events, counts.version, notes=notes))
         return measurements
+
+
+def _of_threads(counted: list[Measurement], threads: int) -> list[Measurement]:
+    """Return what was counted with one thread, without what that tells nothing of for more."""
+    if threads == 1:
+        return counted
+    return [replace(each, events={k: v for k, v in each.events.items() if k not in _OF_ONE_THREAD}) for each in counted]
 
 
 class _Cell:
@@ -79,7 +85,7 @@ class _Cell:
     def __init__(self, mode: Mode, work: Work, counts: _Counts, facts: MachineFacts) -> None:
         self._mode, self._facts = mode, facts
         self._columns: dict[str, Any] = {"app": work.workload, "input": work.input, "platform": mode.name}
-        self._columns |= {"platform_class": mode.platform_class, "threads": mode.threads}
+        self._columns |= {"platform_class": mode.platform_class}
         self._counted = counts.measured(mode, work)
         copies = [each.program for each in counts.of(mode, work) if each.program is not None]
         self._copies = copies[0] if copies else None
@@ -87,7 +93,9 @@ class _Cell:
 
     def runs(self, visit: TimedInput) -> Iterator[Run]:
         """Yield a run for each repeat of a visit; a visit that failed is one failed run."""
+        threads = visit.threads or self._mode.threads
         moment: dict[str, Any] = {"host": visit.host, "started": visit.started, "measured_in": visit.round}
+        moment["threads"] = threads
         if not visit.seconds:
             tool = _SYSTEM if self._mode.command else _OWN
             yield to_run([Measurement(tool)], **self._columns, **moment, status=visit.error or "failed")
@@ -95,7 +103,7 @@ class _Cell:
         more = {"passes": visit.passes, "spread": round(visit.spread, 6), "checksum": visit.checksum}
         more = {name: value for name, value in more.items() if value is not None}
         for seconds, measurement in zip(visit.seconds, self._of_repeats(visit), strict=True):
-            run = self._join(measurement)
+            run = self._join(measurement, threads)
             yield replace(run, runtime_s=seconds, **moment, metadata={**run.metadata, **more})
 
     def _of_repeats(self, visit: TimedInput) -> list[Measurement]:
@@ -104,11 +112,11 @@ class _Cell:
             return [Measurement(_SYSTEM, events, visit.version) for events in visit.system]
         return [_own_counters(self._mode, visit, self._copies, self._facts)] * len(visit.seconds)
 
-    def _join(self, measurement: Measurement) -> Run:
+    def _join(self, measurement: Measurement, threads: int) -> Run:
         """Return a run of all that was counted; it is worked out once for visits that differ in their times alone."""
         key = (*measurement.counters.items(), *measurement.events.items())
         if key not in self._joined:
-            self._joined[key] = to_run([*self._counted, measurement], **self._columns)
+            self._joined[key] = to_run([*_of_threads(self._counted, threads), measurement], **self._columns)
         return self._joined[key]
 
 
@@ -120,7 +128,7 @@ def _own_counters(mode: Mode, visit: TimedInput, copies: Copies | None, facts: M
         "io_bytes_written": visit.bytes_written,
         "io_files_opened": visit.files_opened,
         "page_levels": facts.page_levels,
-        "threads": float(mode.threads),
+        "threads": float(visit.threads or mode.threads),
     }
     if mode.platform_class == "gpu":
         # The programs of a GPU use one stream.

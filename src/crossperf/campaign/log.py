@@ -39,8 +39,9 @@ class ProgramPart:
 class TimedInput:
     """One visit of an input on a platform: the seconds of each repeat, or the error that kept it from ending.
 
-    Faults, bytes and files are those of one pass, as the program and the kernel count them. Of a command, `system` are
-    the kernel's counts for each repeat. A program that tells of its parts has set-up, a first pass and a rest besides.
+    `threads` are those that it used, where that is not what the platform has. Faults, bytes and files are those of one
+    pass, as the program and the kernel count them. Of a command, `system` are the kernel's counts for each repeat. A
+    program that tells of its parts has set-up, a first pass and a rest besides.
     """
 
     platform: str
@@ -61,6 +62,7 @@ class TimedInput:
     bytes_to_host: float | None = None
     system: tuple[Mapping[str, float | None], ...] = ()
     version: str | None = None
+    threads: int | None = None
     set_up: ProgramPart | None = None
     first: ProgramPart | None = None
     rest: ProgramPart | None = None

@@ -13,7 +13,7 @@ import click
 
 from crossperf import platforms
 from crossperf.cli.modelled import ModelPlatforms
-from crossperf.cli.options import CAN, NO_GPU, PATH, REGISTRY, can_of, names
+from crossperf.cli.options import CAN, NO_GPU, PATH, REGISTRY, SUCCESS, can_of, names
 from crossperf.cli.output import JSON, progress_line, say, write_facts
 from crossperf.errors import CollectError, PredictError, SettingsError, did_you_mean, some_of
 from crossperf.platforms import MachineFacts, Match, Platform
@@ -35,6 +35,7 @@ _HERE_HELP = "The model's name for this machine; the default is the platform wit
 @click.option("--threads", type=click.IntRange(1), help="Threads it uses here; the default is what it kept busy.")
 @click.option("--quick", is_flag=True, help="Count with the system and perf alone, which takes seconds.")
 @click.option("--repeats", default=3, help="Executions for the runtime.")
+@SUCCESS
 @click.option("--model", "model_folder", type=PATH, help="A model of yours; the default is the one that ships.")
 @click.option("--price", multiple=True, metavar="NAME=PRICE", help="What an hour on a platform costs; may be repeated.")
 @click.option("--here", metavar="PLATFORM", help=_HERE_HELP)
@@ -49,6 +50,7 @@ def ask(
     threads: int | None,
     quick: bool,
     repeats: int,
+    success: tuple[int, ...],
     model_folder: Path | None,
     price: tuple[str, ...],
     here: str | None,
@@ -70,7 +72,10 @@ def ask(
     known = ModelPlatforms.read(model_folder or store.SHIPPED, registry).known
     stated = can_of(can, no_gpu, model.cells.platform_classes)
     wanted, stated_prices = _wanted(model, chosen, here), _prices(model, price)
-    runs, facts = _read(table, registry) if table else _profiled(command, registry, quick=quick, repeats=repeats)
+    if table:
+        runs, facts = _read(table, registry)
+    else:
+        runs, facts = _profiled(command, registry, quick=quick, repeats=repeats, success=success)
     threads = threads or runs[0].threads
     match = _match(model, known, here, runs[0], facts, threads)
     prediction, lacking = _predicted(
@@ -122,7 +127,7 @@ def _prices(model: TrainedModel, pairs: Sequence[str]) -> dict[str, float]:
 
 
 def _profiled(
-    command: Sequence[str], registry: Path, *, quick: bool, repeats: int
+    command: Sequence[str], registry: Path, *, quick: bool, repeats: int, success: Sequence[int]
 ) -> tuple[list[Run], MachineFacts | None]:
     """Return the runs of a command, measured now, and the facts of this machine."""
     from crossperf.collect import backends
@@ -134,6 +139,7 @@ def _profiled(
             command,
             backend=how,
             repeats=repeats,
+            success=success,
             registry=registry,
             stdout=nowhere.fileno(),
             say=say,
@@ -151,7 +157,7 @@ def _refuse_failed(result: Profile) -> None:
     if failed := next((done for done in result.executions if done.status != OK), None):
         raise CollectError(
             f"{program}: failed ({failed.status}), expected success: what fails here tells nothing of elsewhere. "
-            "Correct the command.",
+            "Correct the command, or add --success with its status where that is a result.",
             status=failed.status,
         )
 

@@ -29,6 +29,18 @@ CAN = click.option(
     metavar="CLASS|PLATFORM",
     help="There is a version of the program for these: a class such as gpu, or a platform; may be repeated.",
 )
+
+
+def _statuses(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise SettingsError(f"--success: found {text!r}, expected exit statuses with commas between: 0,1.") from None
+
+
+SUCCESS = click.option(
+    "--success", default="0", callback=_statuses, help="Exit statuses that are no failure: 0,1 for diff."
+)
 NO_GPU = click.option("--no-gpu", is_flag=True, help="There is no version of the program for a GPU.")
 
 

@@ -12,18 +12,11 @@ from crossperf import platforms
 from crossperf.cli.appending import RUNS, append, numbered, refuse_unwritable
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.modelled import ModelPlatforms
-from crossperf.cli.options import PATH, REGISTRY
+from crossperf.cli.options import PATH, REGISTRY, SUCCESS
 from crossperf.cli.output import JSON, json_on_stdout, progress_line, say, write_facts
 from crossperf.errors import CrossperfError, SettingsError
 
 _MODEL_HELP = "A model whose name for this machine is taken; the default is ./model where that is one."
-
-
-def _statuses(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in text.split(","))
-    except ValueError:
-        raise SettingsError(f"--success: found {text!r}, expected exit statuses with commas between: 0,1.") from None
 
 
 @click.command(
@@ -47,7 +40,7 @@ def _statuses(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ..
 @click.option("--multiplex", is_flag=True, help="All hardware events in one execution, scaled by perf.")
 @click.option("--launch-limit", type=click.IntRange(1), help="Kernel launches that ncu counts, from the first on.")
 @click.option("--timeout", type=float, help="Seconds after which an execution is ended and counts as failed.")
-@click.option("--success", default="0", callback=_statuses, help="Exit statuses that are no failure: 0,1 for diff.")
+@SUCCESS
 @click.option("--count-limit", type=float, default=600.0, help="Seconds for all counting together.")
 @click.option("--count-timeout", "count_limit", type=float, hidden=True)
 @click.option("--whole", is_flag=True, help="Measure the whole program, although it marks a region.")
