@@ -48,7 +48,4 @@ def test_the_campaigns_of_whole_programs_are_sound() -> None:
     apps, arrays = read(folder / "apps/campaign.toml"), read(folder / "arrays/campaign.toml")
     assert len(apps.works) >= 25 * 6
     assert len({work.workload for work in arrays.works}) >= 10
-    assert arrays.modes["h200"].line(arrays.works[0])[:2] == [
-        "python3",
-        f"{folder}/arrays/{arrays.works[0].workload}.py",
-    ]
+    assert arrays.modes["h200"].program == folder / "arrays/batch_cuda.py"

@@ -241,7 +241,7 @@ REFERENCES: dict[str, Callable[..., float]] = {
 
 
 def test_the_table_names_every_program() -> None:
-    programs = {path.stem for path in ARRAYS.glob("*.py")} - {"harness", "descent", "forks"}
+    programs = {path.stem for path in ARRAYS.glob("*.py")} - {"harness", "descent", "forks", "batch", "batch_cuda"}
     assert programs == set(SPEC) == set(TINY)
     assert len(programs) >= 12
 
@@ -300,6 +300,21 @@ def test_a_process_prints_its_parts_as_one_line_of_json() -> None:
     assert 0 < facts["set_up_s"] < 1
     assert 0 < facts["work_s"] < 1
     assert done.stderr == ""
+
+
+def test_a_batch_answers_as_each_program_does_and_its_times_begin_with_the_process(tmp_path: Path) -> None:
+    batch = tmp_path / "batch.txt"
+    batch.write_text("sorting rows=5 columns=40\nsorting rows=5\nsorting rows=5 columns=40\n")
+    line = [sys.executable, str(ARRAYS / "batch.py"), "--batch", str(batch), "--threads", "1", "--repeats", "2"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)
+    first, wrong, second = map(json.loads, done.stdout.splitlines())
+    alone = json.loads(command("sorting", "rows=5", "columns=40").stdout)
+    assert first["checksum"] == second["checksum"] == alone["checksum"]
+    assert wrong["error"] == "exit status 2"
+    assert len(first["seconds"]) == 2
+    # Loading torch is the larger part of each.
+    assert min(first["seconds"]) > 0.5 * alone["start_up_s"]
+    assert first["page_faults"] > 10_000
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

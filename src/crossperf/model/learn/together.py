@@ -31,7 +31,8 @@ class Together:
 def together(target_np: Floats) -> list[Together]:
     """Return the columns that were measured for the same cells, those with the most cells first.
 
-    >>> [(list(own.rows_n), list(own.columns)) for own in together(np.array([[0.0, 1.0, 2.0], [0.0, np.nan, 3.0]]))]
+    >>> groups = together(np.array([[0.0, 1.0, 2.0], [0.0, np.nan, 3.0]]))
+    >>> [(own.rows_n.tolist(), own.columns.tolist()) for own in groups]
     [([0, 1], [0, 2]), ([0], [1])]
     """
     known_np = ~np.isnan(target_np)
