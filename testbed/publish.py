@@ -125,7 +125,7 @@ def add(of: Campaign, folder: Path) -> None:
 
 
 def visits(runs: Iterable[Run]) -> list[Run]:
-    """Return one run for each visit: the median of its repeats, which are in a row."""
+    """Return one run for each visit: the lower median of its repeats, which others may slow and nobody speeds up."""
     of_visits: dict[tuple[str, str, str, str | None, str], list[Run]] = defaultdict(list)
     for run in runs:
         of_visits[run.app, run.input, run.platform, run.measured_in, run.status].append(run)
@@ -133,7 +133,7 @@ def visits(runs: Iterable[Run]) -> list[Run]:
     merged = []
     for (app, name, platform, _, status), own in of_visits.items():
         cell = (app, name, platform)
-        seconds = statistics.median(run.runtime_s or 0.0 for run in own) if status == OK else None
+        seconds = statistics.median_low([run.runtime_s or 0.0 for run in own]) if status == OK else None
         merged.append(replace(own[0], runtime_s=seconds, repeat=number[cell]))
         number[cell] += 1
     return merged

@@ -39,6 +39,12 @@ def test_rows_stand_in_order_with_seconds_ranges_and_the_chance_to_be_fastest() 
     assert "Fastest is fast, 4 times as fast as here; 90% sure." in lines(ASKED)
 
 
+def test_a_platform_whose_range_reaches_the_time_here_is_not_called_faster() -> None:
+    close = replace(PREDICTION, relative_time={**PREDICTION.relative_time, "fast": 0.95}, high={"fast": 1.2})
+    told = " ".join(lines(replace(ASKED, prediction=close)))
+    assert "Nothing is clearly faster than here: fast comes first, 1.1 times as fast as here; 90% sure." in told
+
+
 def test_a_platform_that_cannot_run_it_has_no_time_and_says_why() -> None:
     assert "  gpu: no version known (if there is one: --can gpu)" in lines(ASKED)
     assert "  gpu: cannot run" in lines(replace(ASKED, prediction=replace(PREDICTION, cannot={"gpu": CANNOT_RUN})))

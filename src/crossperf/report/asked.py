@@ -192,8 +192,11 @@ def _conclusion(asked: Asked) -> Iterator[str]:
     elif first == own.source:
         yield f"Nothing that the model knows and that can run it is faster than here{sure}."
     else:
-        factor = 1.0 / own.relative_time[first]
-        yield f"Fastest is {first}, {about}{factor:.2g} times as fast as here{sure}."
+        factor = f"{about}{1.0 / own.relative_time[first]:.2g} times as fast as here{sure}"
+        _, high = asked.range_of(first)
+        # Its range reaches the time that was measured.
+        alike = f"Nothing is clearly faster than here: {first} comes first, {factor}."
+        yield alike if high >= 1.0 else f"Fastest is {first}, {factor}."
     if asked.differs:
         yield (
             f"The model does not know this machine and takes it for {own.source}: believe the order more than the "
