@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 import pytest
@@ -13,13 +12,7 @@ import pytest
 from crossperf import cli
 from crossperf.datasets import testbed
 from crossperf.runs.table import from_frame
-
-
-class Done(NamedTuple):
-    status: int
-    stdout: str
-    stderr: str
-
+from tests.cli.test_cli import Done
 
 Ask = Callable[..., Done]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from crossperf.campaign.log import CountedInput, ProgramPart, TimedInput, TimedStart
 from crossperf.campaign.spec import Work
+from crossperf.importers.measurement import added_up
 
 #: What a pass has as many of as the whole program.
 _NOT_ADDED = {"streams_with_kernels"}
@@ -69,7 +70,7 @@ class Composer:
         more = self._passes[visit.work] - 1
         base = sum(part.seconds for part in once)
         numbers: dict[str, Any] = {
-            name: _sum([*(getattr(part, name) for part in once), _times(getattr(visit, name), more)])
+            name: added_up([*(getattr(part, name) for part in once), _times(getattr(visit, name), more)])
             for name in _COUNTED
         }
         return replace(whole, seconds=tuple(base + more * each for each in visit.seconds), **numbers, files_opened=None)
@@ -80,7 +81,7 @@ def _part(starts: Sequence[TimedStart]) -> ProgramPart:
     system = [events for start in starts for events in start.system]
 
     def median(*names: str) -> float | None:
-        values = [_sum([events.get(f"os.{name}") for name in names]) for events in system]
+        values = [added_up([events.get(f"os.{name}") for name in names]) for events in system]
         known = [value for value in values if value is not None]
         return statistics.median(known) if known else None
 
@@ -102,19 +103,10 @@ def _composed(
         if name in _MOST:
             events[name] = max((known for known in (value, of_pass.get(name)) if known is not None), default=None)
         elif name in of_pass and name not in _NOT_ADDED:
-            events[name] = _sum([value, _times(of_pass[name], more)])
+            events[name] = added_up([value, _times(of_pass[name], more)])
         else:
             events[name] = value
     return events
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
 
 
 def _times(value: float | None, factor: float) -> float | None:
