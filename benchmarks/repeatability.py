@@ -1,16 +1,18 @@
-"""How the visits of a cell are best combined: which combination makes independent halves of the rounds agree best.
+"""How repeats and visits are best combined: which combination makes independent halves of the rounds agree best.
 
     python benchmarks/repeatability.py [--campaign proxies] [--write]
 
-The logs of the testbed's campaigns (testbed/logs). Rounds are split into two halves in many ways; in each half the
-visits of a cell are combined, and the halves are compared as a prediction is with the truth: times relative to a
-source, on the other platforms only. `drift-corrected` divides each visit by how much longer than usual the
-calibrations of its round took. --write adds the table to benchmarks/repeatability.md.
+The logs of the testbed's campaigns (testbed/logs). The rounds of each platform are divided into two halves in many
+ways; in each half the repeats of a visit are combined, then the visits of a cell, and the halves are compared as a
+prediction is with the truth: times relative to a source, on the other platforms only. `drift-corrected` divides each
+visit by how much longer than usual the calibrations of its round took. --write adds the table to
+benchmarks/repeatability.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -28,36 +30,38 @@ from accuracy import add, opening  # noqa: E402
 from crossperf.arrays import Floats  # noqa: E402
 from crossperf.campaign import log  # noqa: E402
 from crossperf.evaluation.metrics import score  # noqa: E402
-from crossperf.records import OK  # noqa: E402
+from crossperf.records import OK, Run  # noqa: E402
 
-Combine = Callable[[Floats], Floats]
+#: How the seconds of a visit's repeats become one.
+WITHIN: dict[str, Callable[[Sequence[float]], float]] = {
+    "minimum": min,
+    "lower median": statistics.median_low,
+    "geometric mean": statistics.geometric_mean,
+}
 #: How the log times of R rounds become one, by cell.
-WAYS: dict[str, Combine] = {
-    "median": lambda log_rwp: np.nanmedian(log_rwp, axis=0),
+BETWEEN: dict[str, Callable[[Floats], Floats]] = {
     "minimum": lambda log_rwp: np.nanmin(log_rwp, axis=0),
     "lower quartile": lambda log_rwp: np.nanquantile(log_rwp, 0.25, axis=0),
+    "median": lambda log_rwp: np.nanmedian(log_rwp, axis=0),
     "geometric mean": lambda log_rwp: np.nanmean(log_rwp, axis=0),
 }
 SPLITS = 20
 COLUMNS = ("typical_factor", "same_order", "top1")
 
 
-def visits(of: Campaign) -> tuple[Floats, Floats]:
-    """Return log times of the visits and their drift: the n-th round of each platform by workload and platform."""
-    runs = [run for run in of.runs() if run.status == OK]
+def visits(runs: Sequence[Run], within: Callable[[Sequence[float]], float]) -> tuple[Floats, list[tuple[str, str]]]:
+    """Return log times by round, workload and platform, NaN where a platform has no such round; and its rounds."""
     platforms = list(dict.fromkeys(run.platform for run in runs))
     works = {work: i for i, work in enumerate(dict.fromkeys((run.app, run.input) for run in runs))}
-    rounds = {name: sorted({str(run.measured_in) for run in runs if run.platform == name}) for name in platforms}
-    most = max(map(len, rounds.values()))
-    log_rwp = np.full((most, len(works), len(platforms)), np.nan)
-    drift_rp = np.zeros((most, len(platforms)))
-    drift_of = drifts(of.folder)
+    rounds = sorted({(run.platform, str(run.measured_in)) for run in runs})
+    repeats: dict[tuple[int, int, int], list[float]] = defaultdict(list)
     for run in runs:
-        p, r = platforms.index(run.platform), rounds[run.platform].index(str(run.measured_in))
-        log_rwp[r, works[run.app, run.input], p] = np.log(run.runtime_s)
-        drift_rp[r, p] = drift_of.get((run.platform, str(run.measured_in)), 0.0)
-    full = min(map(len, rounds.values()))
-    return log_rwp[:full], drift_rp[:full]
+        cell = (works[run.app, run.input], platforms.index(run.platform))
+        repeats[(rounds.index((run.platform, str(run.measured_in))), *cell)].append(run.runtime_s or np.nan)
+    log_rwp = np.full((len(rounds), len(works), len(platforms)), np.nan)
+    for place, seconds in repeats.items():
+        log_rwp[place] = np.log(within(seconds))
+    return log_rwp, rounds
 
 
 def drifts(folder: Path) -> dict[tuple[str, str], float]:
@@ -74,43 +78,56 @@ def drifts(folder: Path) -> dict[tuple[str, str], float]:
     return {place: float(np.mean(values)) for place, values in drift.items()}
 
 
-def halves(n: int, size: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield pairs of sets of rounds that share none."""
+def halves(rounds: Sequence[tuple[str, str]]) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield pairs of sets of rounds that share none: of each platform's rounds one half, the smaller, and the rest."""
     random = Random(0)  # noqa: S311
+    of_platforms: dict[str, list[int]] = defaultdict(list)
+    for number, (platform, _) in enumerate(rounds):
+        of_platforms[platform].append(number)
     for _ in range(SPLITS):
-        drawn = random.sample(range(n), 2 * size)
-        yield drawn[:size], drawn[size:]
+        first, second = [], []
+        for numbers in of_platforms.values():
+            drawn = random.sample(numbers, len(numbers))
+            first += drawn[: len(drawn) // 2]
+            second += drawn[len(drawn) // 2 :]
+        yield first, second
 
 
-def agreement(log_rwp: Floats, size: int, combine: Combine) -> list[float]:
-    """Return how well halves of some rounds each agree, the mean over many pairs of halves."""
-    found = []
-    for first, second in halves(len(log_rwp), size):
-        truth_wp, other_wp = combine(log_rwp[list(first)]), combine(log_rwp[list(second)])
+def agreement(log_rwp: Floats, rounds: Sequence[tuple[str, str]], between: Callable[[Floats], Floats]) -> list[float]:
+    """Return how well halves of the rounds agree, the mean over many pairs of halves."""
+    scores_of_pairs = []
+    for first, second in halves(rounds):
+        truth_wp, other_wp = between(log_rwp[first]), between(log_rwp[second])
         truth_wp = np.where(np.isnan(other_wp), np.nan, truth_wp)
         w, p = np.nonzero(~np.isnan(truth_wp) & ((~np.isnan(truth_wp)).sum(axis=1, keepdims=True) >= 2))
         scores = score(truth_wp[w], other_wp[w], p)
-        found.append([float(scores[name] or np.nan) for name in COLUMNS])
-    return [float(value) for value in np.nanmean(found, axis=0)]
+        scores_of_pairs.append([float(scores[name] or np.nan) for name in COLUMNS])
+    return [float(value) for value in np.nanmean(scores_of_pairs, axis=0)]
 
 
 def table(of: Campaign) -> list[str]:
-    """Return the lines of a table: ways to combine, by the number of rounds in each half."""
-    log_rwp, drift_rp = visits(of)
-    corrected_rwp = log_rwp - drift_rp[:, None, :]
-    lines = [
-        f"Campaign `{of.name}`: {log_rwp.shape[1]:,} workloads, {len(log_rwp)} rounds on {log_rwp.shape[2]} platforms.",
+    """Return the lines of a table: ways to combine, with how well halves of the rounds agree."""
+    runs = [run for run in of.repeats() if run.status == OK]
+    drift_of = drifts(of.folder)
+    lines = []
+    for within_name, within in WITHIN.items():
+        log_rwp, rounds = visits(runs, within)
+        drift_r = np.array([drift_of.get(place, 0.0) for place in rounds])
+        for between_name, between in BETWEEN.items():
+            for label, numbers_rwp in (("", log_rwp), (", drift-corrected", log_rwp - drift_r[:, None, None])):
+                factor, order, fastest = agreement(numbers_rwp, rounds, between)
+                lines.append(f"| {within_name} | {between_name}{label} | {factor:.3f} | {order:.1%} | {fastest:.1%} |")
+    count: dict[str, int] = defaultdict(int)
+    for platform, _ in rounds:
+        count[platform] += 1
+    told = ", ".join(f"{name} {number}" for name, number in count.items())
+    return [
+        f"Campaign `{of.name}`: {log_rwp.shape[1]:,} workloads; rounds: {told}.",
         "",
-        "| rounds in each half | combination | typical factor | whole order | fastest |",
+        "| repeats of a visit | visits of a cell | typical factor | whole order | fastest |",
         "|---|---|---|---|---|",
+        *lines,
     ]
-    for size in range(1, len(log_rwp) // 2 + 1):
-        ways = WAYS if size > 1 else {"one visit": WAYS["median"]}
-        for name, combine in ways.items():
-            for label, numbers_rwp in ((name, log_rwp), (f"{name}, drift-corrected", corrected_rwp)):
-                factor, order, fastest = agreement(numbers_rwp, size, combine)
-                lines.append(f"| {size} | {label} | {factor:.3f} | {order:.1%} | {fastest:.1%} |")
-    return lines
 
 
 def main() -> None:
@@ -121,7 +138,7 @@ def main() -> None:
     lines = table(CAMPAIGNS[given.campaign])
     print("\n".join(lines))
     if given.write:
-        add(HERE / "repeatability.md", opening("How visits are combined"), lines)
+        add(HERE / "repeatability.md", opening("How repeats and visits are combined"), lines)
 
 
 if __name__ == "__main__":

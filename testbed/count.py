@@ -243,7 +243,7 @@ def counted(counting: Counting, works: Sequence[spec.Work], jobs: int, until: fl
 @contextlib.contextmanager
 def executions(mode: spec.Mode, given: argparse.Namespace) -> Iterator[Executions]:
     """Yield what executes the inputs of a platform: applications, or array programs, by the folder of its program."""
-    if mode.program is not None and mode.program.parent == apps.HERE:
+    if mode.program is not None and mode.program.resolve().parent == apps.HERE:
         place = run.Place(given.inputs.resolve(), given.bundle.resolve() if given.bundle else None)
         digests = json.loads((apps.HERE / "digests.json").read_text(encoding="utf-8"))
         yield Applications(place, apps.read(), digests)

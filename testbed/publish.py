@@ -69,10 +69,13 @@ class Campaign:
         known = {each.work for each in log.counted(self.folder) if each.error is None and each.counts == CPU}
         return replace(spec, works=[work for work in spec.works if work in known])
 
+    def repeats(self) -> Iterable[Run]:
+        """Return its runs, one for each repeat of a visit."""
+        return campaign.assemble(self.counted(), self.folder, drawn() if self.name == "proxies" else None)
+
     def runs(self) -> list[Run]:
         """Return its runs, one for each visit."""
-        passes = drawn() if self.name == "proxies" else None
-        return visits(campaign.assemble(self.counted(), self.folder, passes))
+        return visits(self.repeats())
 
 
 CAMPAIGNS = {
@@ -140,8 +143,14 @@ def visits(runs: Iterable[Run]) -> list[Run]:
 
 
 def marked(runs: Iterable[Run], of: Campaign) -> list[Run]:
-    """Return runs that tell their kind, and where their programs can run."""
-    return [replace(run, runnable=of.runnable, metadata={"kind": of.kind, **run.metadata}) for run in runs]
+    """Return runs that tell their kind, and where their programs can run; a digest is not a checksum, a number."""
+    told = []
+    for run in runs:
+        metadata = dict(run.metadata)
+        if isinstance(result := metadata.get("checksum"), str):
+            metadata = {**metadata, "checksum": None, "digest": result}
+        told.append(replace(run, runnable=of.runnable, metadata={"kind": of.kind, **metadata}))
+    return told
 
 
 def write(table: RunsTable, path: Path) -> None:

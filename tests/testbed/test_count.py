@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
@@ -104,3 +105,13 @@ def test_the_chosen_array_programs_have_five_of_their_inputs() -> None:
     names = [work.workload for work in everything.works]
     assert len(set(names)) >= 10
     assert {names.count(name) for name in names} == {5}
+
+
+def test_applications_are_counted_as_such_whatever_path_their_campaign_is_read_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(TESTBED.parent)
+    mode = next(iter(spec.read(Path("testbed/apps/campaign.toml")).modes.values()))
+    given = argparse.Namespace(inputs=Path("inputs"), bundle=None)
+    with count.executions(mode, given) as by:
+        assert isinstance(by, count.Applications)
