@@ -16,6 +16,8 @@ MODELS = "crossperf,vae-dnn,random-forest"
 _SHOWN: Final = "workload"
 #: The run that the demo predicts from is taken out of the table first.
 NEW_APP, NEW_PLATFORM = "lennard_jones", "epyc-1t"
+#: Of the proxies one input in as many takes part, so that the demo ends in minutes.
+_PROXIES = 3
 
 
 @click.command()
@@ -43,7 +45,8 @@ def demo(context: click.Context, output: Path, seed: int) -> None:
         show(f"\n[bold]{text}[/bold]\n[dim]$ crossperf {shlex.join(arguments)}[/dim]")
         context.find_root().command.main(arguments, prog_name="crossperf", standalone_mode=False)
 
-    step("Runs: proxy workloads, measured on two CPUs and a GPU.", "runs", "info", table)
+    about = f"applications, array programs and every {_PROXIES}rd input of the proxies"
+    step(f"Runs: {about}, measured on two CPUs and a GPU.", "runs", "info", table)
     for split, path in evaluations.items():
         options = ("--split", split, "--models", MODELS, "--seed", seed, "--scored-folds", 1, "--json", path)
         step(f"How good is it on {HELD_OUT[split]}?", "evaluate", table, *options)
@@ -69,7 +72,8 @@ def write_runs(table_path: Path, new_path: Path) -> dict[str, float]:
     frame = testbed.load().frame
     inputs = frame.filter(pl.col("app") == NEW_APP)["input"].unique().sort()
     held_out = (pl.col("app") == NEW_APP) & (pl.col("input") == inputs[len(inputs) // 2])
-    new = frame.filter(held_out & (pl.col("repeat") == 0))
-    from_frame(frame.filter(~held_out)).write(table_path)
-    from_frame(new.filter(pl.col("platform") == NEW_PLATFORM)).write(new_path)
-    return dict(new.select("platform", "runtime_s").iter_rows())
+    every_few = pl.struct("app", "input").rank("dense") % _PROXIES == 0
+    from_frame(frame.filter((every_few | (pl.col("kind") != "proxy")) & ~held_out)).write(table_path)
+    new = frame.filter(held_out)
+    from_frame(new.filter((pl.col("repeat") == 0) & (pl.col("platform") == NEW_PLATFORM))).write(new_path)
+    return dict(new.group_by("platform").agg(pl.col("runtime_s").median()).iter_rows())
