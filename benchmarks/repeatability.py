@@ -120,9 +120,9 @@ def table(of: Campaign) -> list[str]:
     count: dict[str, int] = defaultdict(int)
     for platform, _ in rounds:
         count[platform] += 1
-    told = ", ".join(f"{name} {number}" for name, number in count.items())
+    counts = ", ".join(f"{name} {number}" for name, number in count.items())
     return [
-        f"Campaign `{of.name}`: {log_rwp.shape[1]:,} workloads; rounds: {told}.",
+        f"Campaign `{of.name}`: {log_rwp.shape[1]:,} workloads; rounds: {counts}.",
         "",
         "| repeats of a visit | visits of a cell | typical factor | whole order | fastest |",
         "|---|---|---|---|---|",

@@ -144,13 +144,13 @@ def visits(runs: Iterable[Run]) -> list[Run]:
 
 def marked(runs: Iterable[Run], of: Campaign) -> list[Run]:
     """Return runs that tell their kind, and where their programs can run; a digest is not a checksum, a number."""
-    told = []
+    known = []
     for run in runs:
         metadata = dict(run.metadata)
         if isinstance(result := metadata.get("checksum"), str):
             metadata = {**metadata, "checksum": None, "digest": result}
-        told.append(replace(run, runnable=of.runnable, metadata={"kind": of.kind, **metadata}))
-    return told
+        known.append(replace(run, runnable=of.runnable, metadata={"kind": of.kind, **metadata}))
+    return known
 
 
 def write(table: RunsTable, path: Path) -> None:

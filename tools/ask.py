@@ -25,10 +25,11 @@ ANSWER = re.compile(r"(?<=```text\n)\$ (crossperf ask [^\n]*)\n.*?(?=```)", re.D
 
 
 def write_files(folder: Path) -> None:
-    """Write what the commands of the page read: numbers to sort, and a run of a program that the model knows."""
+    """Write what the commands of the page read: numbers to sort, bytes to digest, and a run of a program that the model knows."""
     draw = random.Random(1)  # noqa: S311
     numbers = (f"{draw.gauss(0, 1e6):.6f}" for _ in range(200_000))
     (folder / "numbers.txt").write_text("\n".join(numbers) + "\n", encoding="utf-8")
+    (folder / "large.bin").write_bytes(draw.randbytes(100_000_000))
     frame = testbed.load().frame.filter((pl.col("app") == "lennard_jones") & (pl.col("platform") == "epyc-1t"))
     inputs = frame["input"].unique().sort()
     from_frame(frame.filter(pl.col("input") == inputs[len(inputs) // 2])).write(folder / "run.jsonl")
