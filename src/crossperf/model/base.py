@@ -21,6 +21,7 @@ from crossperf.dataset.pairing import Dataset
 from crossperf.errors import SettingsError
 from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.scales import Limits
+from crossperf.model.learn.selection import selected
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     name: ClassVar[str]
     #: Whether the model makes use of names: without them it is a weaker one.
     needs_names: ClassVar[bool] = False
+    #: Whether `_learn` is given rates and shares beside the features.
+    sees_derived: ClassVar[bool] = False
 
     def fit(
         self,
@@ -76,8 +79,10 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._one_output_ = target.ndim == 1
         limits = Limits.of(target_np)
         known = _groups(features, groups, apps, cpu)
-        part = self._learn(Features(features.values_nf, features.columns), target_np, known, limits)
-        self.fitted_ = FittedModel(features.columns, part, limits)
+        features = selected(features, target_np)
+        seen = Features(features.values_nf, features.columns)
+        part = self._learn(seen.derived() if self.sees_derived else seen, target_np, known, limits)
+        self.fitted_ = FittedModel(features.columns, part, limits, self.sees_derived)
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import relative_to as relative
-from crossperf.dataset.features import COUNTER, RUN_TIME, Features
+from crossperf.dataset.features import MEASURED, RUN_TIME, Features, FeatureSet
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
 from crossperf.errors import PredictError, did_you_mean, several, some_of
 from crossperf.model.fitted.confidence import Forecast
@@ -51,19 +51,19 @@ class Question:
 
 
 def ask(model: TrainedModel, source: Any) -> Question:
-    """Return runs matched to a model: counters by name, an absent one as not measured.
+    """Return runs matched to a model: counters and events by name, an absent one as not measured.
 
     Runs are a path, a `RunsTable`, a data frame, or records; a few records never touch a query engine.
     """
-    measured = measure(source)
+    measured = measure(source, features="all" if model.columns.events else "counters")
     if not len(measured):
         raise PredictError(f"{measured.where}: found no successful run, expected at least one to predict from.")
     _refuse_unknown_platforms(measured, model)
     return Question(measured, measured.features(model.columns), _notes(measured, model))
 
 
-def measure(source: Any, *, need_runtime: bool = False) -> Measured:
-    """Return what was measured, from whatever it comes as."""
+def measure(source: Any, *, need_runtime: bool = False, features: FeatureSet = "all") -> Measured:
+    """Return what was measured, from whatever it comes as; ``features`` is what to read of a large table."""
     if isinstance(source, Measured):
         return source
     runs = few(source, need_runtime=need_runtime)
@@ -71,7 +71,7 @@ def measure(source: Any, *, need_runtime: bool = False) -> Measured:
         return measured_runs(runs, fspath(source) if isinstance(source, str | PathLike) else "runs")
     from crossperf.runs.table import read_runs
 
-    return measured_table(read_runs(source, need_runtime=need_runtime))
+    return measured_table(read_runs(source, need_runtime=need_runtime), features=features)
 
 
 def _refuse_unknown_platforms(measured: Measured, model: TrainedModel) -> None:
@@ -98,15 +98,19 @@ def _notes(measured: Measured, model: TrainedModel) -> tuple[str, ...]:
     Counters that runs on the same platforms did not have in training either are not worth a note.
     """
     # Of a model that kept no cells it is not known what its sources offer, so every absent counter is named.
-    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]} or set(model.counters)
-    absent = [name for name in model.counters if name not in set(measured.counters) and name in offered]
+    columns, known = model.columns, set(measured.names)
+    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]} or set(
+        columns.measured
+    )
     extra = [name for name in measured.counters if name not in set(model.counters)]
     notes = []
-    if absent:
-        notes.append(
-            f"{measured.where} lacks {len(absent)} of the {len(model.counters)} counters it was trained on "
-            f"({some_of(absent)}): they count as not measured, and the answer is less certain."
-        )
+    for trained, what in ((columns.counters, "counters"), (columns.events, "events")):
+        absent = [name for name in trained if name not in known and name in offered]
+        if absent:
+            notes.append(
+                f"{measured.where} lacks {len(absent)} of the {len(trained)} {what} it was trained on "
+                f"({some_of(absent)}): they count as not measured, and the answer is less certain."
+            )
     if extra:
         notes.append(f"{len(extra)} counters the model does not know were not used ({some_of(extra)}).")
     if measured.failed_runs:
@@ -266,7 +270,7 @@ def _confidence(
     both_npp = offered_np[:, :, None] & offered_np[:, None, :]
     fastest_np = forecast.chance_fastest(offered_np)
     faster_npp = np.where(both_npp, forecast.chance_faster(), np.nan)
-    place_f = np.flatnonzero(columns.mask(COUNTER, RUN_TIME))
+    place_f = np.flatnonzero(columns.mask(*MEASURED, RUN_TIME))
     for i, (word, score) in enumerate(zip(novelty.words, novelty.score_n.tolist(), strict=True)):
         strangest = np.argsort(-novelty.by_feature_nf[i, place_f])[:_REASONS] if word != FAMILIAR else ()
         yield {

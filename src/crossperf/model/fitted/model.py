@@ -62,12 +62,14 @@ class KnownRuns(LatentSpace, Protocol):
 class FittedModel:
     """What every model becomes once it has learned: asked with features whose columns are matched by name.
 
-    ``limits`` is ``None`` for a model that keeps to those of another (an adapted one).
+    ``limits`` is ``None`` for a model that keeps to those of another (an adapted one). ``sees_derived`` tells whether
+    its part is asked with rates and shares beside the columns.
     """
 
     columns: Columns
     part: Part
     limits: Limits | None = None
+    sees_derived: bool = False
 
     def predict(self, X: Any) -> Floats:
         """Return log relative times, N x P, within the limits of training."""
@@ -84,7 +86,8 @@ class FittedModel:
         return isinstance(self.part, Forecaster)
 
     def _features(self, X: Any) -> Features:
-        return Features.read(X).matched(self.columns)
+        features = Features.read(X).matched(self.columns)
+        return features.derived() if self.sees_derived else features
 
     def _limited(self, predicted_np: Floats) -> Floats:
         return self.limits(predicted_np) if self.limits else predicted_np
