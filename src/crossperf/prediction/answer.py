@@ -99,9 +99,8 @@ def _notes(measured: Measured, model: TrainedModel) -> tuple[str, ...]:
     """
     # Of a model that kept no cells it is not known what its sources offer, so every absent counter is named.
     columns, known = model.columns, set(measured.names)
-    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]} or set(
-        columns.measured
-    )
+    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]}
+    offered = offered or set(columns.measured)
     extra = [name for name in measured.counters if name not in set(model.counters)]
     notes = []
     for trained, what in ((columns.counters, "counters"), (columns.events, "events")):
