@@ -196,7 +196,7 @@ def predict(
     runs
         A path, a `RunsTable`, records, or a data frame; runs without a runtime are welcome.
     relative_to
-        ``source`` (where the run was measured), ``fastest`` (the fastest predicted), or a platform's name.
+        ``source`` (where the run was measured), ``fastest`` or ``slowest`` (of those predicted), or a platform's name.
     level
         How often the intervals should hold the truth, for applications that the model has never seen.
     can
@@ -218,10 +218,10 @@ def predict(
     if not 0.0 < level < 1.0:
         message = f"level: found {level:g}, expected a share between 0 and 1, such as 0.8."
         raise PredictError(message, argument="level", level=level)
-    if relative_to not in ("source", "fastest", *model.platforms):
+    if relative_to not in ("source", "fastest", "slowest", *model.platforms):
         raise PredictError(
             f"relative_to: found {relative_to!r}{did_you_mean(relative_to, model.platforms)}, expected 'source', "
-            f"'fastest' or one of the model's platforms: {some_of(model.platforms, 20)}.",
+            f"'fastest', 'slowest' or one of the model's platforms: {some_of(model.platforms, 20)}.",
             argument="relative_to",
             relative_to=relative_to,
         )
@@ -247,8 +247,8 @@ def _predictions(
     log_np = np.where(offered_np, log_np, np.nan)
     if relative_to == "source":
         reference_n = source_n
-    elif relative_to == "fastest":
-        reference_n = np.nanargmin(log_np, axis=1)
+    elif relative_to in ("fastest", "slowest"):
+        reference_n = (np.nanargmin if relative_to == "fastest" else np.nanargmax)(log_np, axis=1)
     else:
         reference_n = np.full(len(log_np), names.index(relative_to))
     runs = zip(measured.app_n[rows], measured.input_n[rows], measured.platform_n[rows], strict=True)

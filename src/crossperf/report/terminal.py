@@ -126,7 +126,7 @@ def _relative(prediction: Prediction, platform: str) -> CellView:
 
 
 def _title(prediction: Prediction) -> str:
-    names = {"source": "the run's own platform", "fastest": "the fastest predicted"}
+    names = {"source": "the run's own platform", "fastest": "the fastest predicted", "slowest": "the slowest predicted"}
     return f"time relative to {names.get(prediction.relative_to, prediction.relative_to)} (2.0x is twice as slow)"
 
 

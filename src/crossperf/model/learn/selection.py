@@ -39,8 +39,8 @@ def _columns(features: Features, target_np: Floats) -> Columns:
     kept = _different(features.values_nf[:, measured_f], np.flatnonzero(event_f[measured_f]))
     events_e = measured_f[kept]
     if len(events_e) > MOST_EVENTS:
-        told_e = _told(features.values_nf[:, events_e], target_np)
-        events_e = events_e[np.argsort(-told_e, kind="stable")[:MOST_EVENTS]]
+        share_e = _explained(features.values_nf[:, events_e], target_np)
+        events_e = events_e[np.argsort(-share_e, kind="stable")[:MOST_EVENTS]]
     names = {columns.names[f] for f in events_e}
     return columns.without({name for name in columns.events if name not in names})
 
@@ -67,7 +67,7 @@ def _correlation(values_nc: Floats) -> Floats:
     return np.asarray(standard_nc.T @ standard_nc / len(values_nc) * whole_c * whole_c[:, None])
 
 
-def _told(values_ne: Floats, target_np: Floats) -> Floats:
+def _explained(values_ne: Floats, target_np: Floats) -> Floats:
     """Return how much of the targets each event tells: its mean squared correlation with them, a gap at the mean."""
     standard_ne, standard_np = (np.nan_to_num(_standard(own)) for own in (_log(values_ne), fill_targets(target_np)))
     return np.asarray(np.square(standard_ne.T @ standard_np / len(values_ne)).mean(axis=1))
