@@ -63,7 +63,7 @@ def _different(values_nc: Floats, events_e: Integers) -> Integers:
 def _correlation(values_nc: Floats) -> Floats:
     """Return the correlations of columns on their log scales; 0 for one that is constant or has a gap."""
     standard_nc = np.nan_to_num(_standard(_log(values_nc)))
-    whole_c = ~np.isnan(values_nc).any(axis=0)
+    whole_c: Mask = np.asarray(~np.isnan(values_nc).any(axis=0))
     return np.asarray(standard_nc.T @ standard_nc / len(values_nc) * whole_c * whole_c[:, None])
 
 
