@@ -48,7 +48,7 @@ def main() -> None:
 def run_of(model: xp.TrainedModel) -> xp.Run:
     """Return a training cell of the model as a run of an application that it does not know."""
     cell = model.features[0]
-    counters = dict(zip(model.counters, cell.counters_nc[0].tolist(), strict=True))
+    counters = dict(zip(model.columns.measured, cell.measured_nc[0].tolist(), strict=True))
     known = {name: value for name, value in counters.items() if value == value}  # noqa: PLR0124 - NaN is not itself
     return xp.Run("new", "1", model.sources[int(cell.source_n[0])], float(cell.column("runtime_s")[0]), counters=known)
 

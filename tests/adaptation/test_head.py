@@ -86,7 +86,7 @@ def test_a_prediction_stays_near_what_was_measured_however_strange_the_run(data:
 
 def test_two_known_platforms_and_features_with_gaps_are_enough(data: Dataset) -> None:
     two = dataset.build(toy.make_table(apps=5, inputs=4, platforms=2, repeats=1, seed=1))
-    counters_nc = with_gaps(two.X, 0.3).counters_nc
+    counters_nc = with_gaps(two.X, 0.3).measured_nc
     features = Features.of(counters_nc, two.X.column("runtime_s"), two.source_n, two.X.columns)
     known = KnownWorkloads.of(two, features)
     assert not log_prior_g(known, 3).any()

@@ -37,11 +37,11 @@ def test_columns_without_names_are_counters_and_know_no_source() -> None:
     assert columns.names == ("x0", "x1", "x2")
     assert columns.counters == columns.names
     assert columns.sources == ()
-    assert columns.with_rates is columns
+    assert columns.derived == columns
 
 
 def test_rates_are_counters_over_seconds_under_names_of_their_own(features: Features) -> None:
-    rated = features.with_rates()
+    rated = features.derived()
     assert rated.columns.names == (*COLUMNS.names, "uses_avx/s", "instructions/s")
     assert rated.columns.kinds[-2:] == ("rate", "rate")
     assert rated.columns.counters == COLUMNS.counters
@@ -53,7 +53,7 @@ def test_rates_are_counters_over_seconds_under_names_of_their_own(features: Feat
 def test_a_rate_over_no_time_counts_as_not_measured(features: Features) -> None:
     values_nf = features.values_nf.copy()
     values_nf[:2, COLUMNS.names.index("runtime_s")] = [0.0, np.nan]
-    rated = Features(values_nf, COLUMNS).with_rates()
+    rated = Features(values_nf, COLUMNS).derived()
     np.testing.assert_array_equal(np.isnan(rated.column("uses_avx/s")), [True, True, False])
 
 
@@ -150,3 +150,17 @@ def test_features_print_in_a_few_lines(toy_data: Dataset) -> None:
     assert len(lines) <= 10
     assert "48 cells x 22 columns" in lines[0]
     assert "cpu-a" in lines[-1]
+
+
+def test_events_are_set_against_the_runtime_and_the_instructions() -> None:
+    columns = Columns.of(["instructions", "event.valgrind.Dr"], ["p"])
+    features = Features.of(np.array([[8.0, 2.0], [np.nan, 2.0]]), np.array([4.0, 4.0]), np.array([0, 0]), columns)
+    derived = features.derived()
+    assert columns.events == ("event.valgrind.Dr",)
+    assert derived.columns.names[-3:] == ("instructions/s", "event.valgrind.Dr/s", "event.valgrind.Dr/instruction")
+    np.testing.assert_array_equal(derived.column("event.valgrind.Dr/s"), [0.5, 0.5])
+    np.testing.assert_array_equal(derived.column("event.valgrind.Dr/instruction"), [0.25, np.nan])
+
+
+def test_columns_can_be_left_out_by_name() -> None:
+    assert COLUMNS.without({"instructions", "source=q"}).names == ("uses_avx", "runtime_s", "source=p")

@@ -44,7 +44,7 @@ def test_a_cell_holds_the_medians_of_its_repeats(tiny: Dataset) -> None:
     np.testing.assert_array_equal(tiny.source_n, [0, 1, 0])
     np.testing.assert_array_equal(tiny.X.column("runtime_s"), [3.0, 6.0, 5.0])  # median of 1, 2, 4, 9
     assert tiny.counters == ("x", "y")  # z was never measured
-    np.testing.assert_array_equal(tiny.X.counters_nc, [[30.0, 7.0], [60.0, np.nan], [50.0, 7.0]])
+    np.testing.assert_array_equal(tiny.X.measured_nc, [[30.0, 7.0], [60.0, np.nan], [50.0, 7.0]])
 
 
 def test_features_are_counters_runtime_and_the_source_platform_in_named_order(tiny: Dataset) -> None:

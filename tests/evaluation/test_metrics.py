@@ -32,6 +32,12 @@ def test_times_are_taken_relative_to_the_fastest_of_each_side() -> None:
     np.testing.assert_allclose(np.exp(predicted_np), [[1, 4, 2], [1, 2, 4], [1, 2, 4]])
 
 
+def test_times_over_the_slowest_leave_out_platforms_that_were_not_measured() -> None:
+    truth_np, predicted_np = metrics.to_slowest(np.log([[1.0, 4.0, NAN]]), np.log([[2.0, 3.0, 50.0]]))
+    np.testing.assert_allclose(np.exp(truth_np), [[1 / 4, 1.0, NAN]])
+    np.testing.assert_allclose(np.exp(predicted_np), [[2 / 3, 1.0, NAN]])
+
+
 def test_every_metric_has_the_value_worked_out_by_hand() -> None:
     scores = metrics.score(TRUTH, PREDICTED, SOURCE, common_order=(0, 1, 2))
     # Relative to the fastest, truth: (1 2 4) (1 2 4) (4 2 1); predicted: (1 4 2) (1 2 4) (1 2 4).
@@ -43,6 +49,11 @@ def test_every_metric_has_the_value_worked_out_by_hand() -> None:
     # Platform 1: residual 9, total 6, so -0.5. Platform 2 is constant in truth and left out.
     # Platform 3: residual 4 + 9 = 13, total 6, so 1 - 13 / 6. The mean of both is -5 / 6.
     assert scores.r2 == pytest.approx((-0.5 + (1 - 13 / 6)) / 2)
+    # Over the slowest, truth: (1/4 1/2 1) (1/4 1/2 1) (1 1/2 1/4); predicted: (1/4 1 1/2) (1/4 1/2 1) (1/4 1/2 1): the
+    # same over 4, but for platform 2, which is left out: the same R2. Speeds over the fastest are one over the first
+    # lists: truth 1 1 1/4 against 1 1 1 has residual 9/16, total 3/8; 1/4 1/4 1 against 1/2 1/4 1/4 5/8, total 3/8.
+    assert scores.r2_slowest == pytest.approx((-0.5 + (1 - 13 / 6)) / 2)
+    assert scores.r2_speed == pytest.approx(((1 - 9 / 16 / (3 / 8)) + (1 - 5 / 8 / (3 / 8))) / 2)
     # In log2, truth 0 0 2 against 0 0 0: residual 4, total 8 / 3. And 2 2 0 against 1 2 2: 5 over 8 / 3.
     assert scores.r2_log == pytest.approx(((1 - 4 / (8 / 3)) + (1 - 5 / (8 / 3))) / 2)
     # One row of three has the whole order; taus are (2 - 1) / 3, 1 and -1.
@@ -131,7 +142,9 @@ def test_r2_leaves_gaps_out_platform_by_platform() -> None:
 
 def test_what_the_data_leaves_undefined_is_none() -> None:
     scores = metrics.score(np.log([[1.0, 2.0]]), np.log([[1.0, 3.0]]), np.array([0]), common_order=(0, 1))
-    assert {name for name in METRICS if scores[name] is None} == {"r2", "r2_log", "order_auc"}
+    assert {name for name in METRICS if scores[name] is None} == {
+        *("r2", "r2_slowest", "r2_speed", "r2_log", "order_auc")
+    }
     assert metrics.score(np.zeros((2, 2)), np.zeros((2, 2)), np.array([0, 1])).kendall_tau is None
 
 

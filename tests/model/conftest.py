@@ -51,7 +51,7 @@ def with_flag(data: Dataset, seed: int) -> Dataset:
     """Return a dataset with one more counter, `uses_avx`: 0 or 1 at random in every cell."""
     features = data.features
     flag_n1 = np.random.default_rng(seed).integers(2, size=(len(data), 1)).astype(np.float64)
-    counters_nc = np.column_stack([features.counters_nc, flag_n1])
+    counters_nc = np.column_stack([features.measured_nc, flag_n1])
     columns = Columns.of([*data.counters, "uses_avx"], data.platforms)
     return replace(data, features=Features.of(counters_nc, features.column("runtime_s"), data.source_n, columns))
 

@@ -84,8 +84,9 @@ def test_the_choice_never_sees_a_test_row(toy_data: Dataset) -> None:
     seen.clear()
     fitted = Watched(n_estimators=10).learn(training)
     assert fitted.summary_["tuned"]
-    train_rows = {row.tobytes() for row in toy_data.X.values_nf[part.train_n]}
-    test_rows = {row.tobytes() for row in toy_data.X.values_nf[part.test_n]}
+    seen_nf = toy_data.X.derived().values_nf
+    train_rows = {row.tobytes() for row in seen_nf[part.train_n]}
+    test_rows = {row.tobytes() for row in seen_nf[part.test_n]}
     shown = {row.tobytes() for rows in seen for row in rows}
     assert shown == train_rows
     assert not shown & test_rows
@@ -94,13 +95,14 @@ def test_the_choice_never_sees_a_test_row(toy_data: Dataset) -> None:
 def test_without_tuning_it_is_the_model_of_before(toy_data: Dataset) -> None:
     import xgboost
 
-    fitted = model.make("xgboost", n_estimators=30, tune=False, n_jobs=1).learn(toy_data)
+    fitted = model.make("xgboost", n_estimators=30, tune=False, n_jobs=1, target="source").learn(toy_data)
+    features = toy_data.X.derived()
     assert fitted.summary_["tuned"] is False
     settings = {"max_depth": 6, "eta": 0.05, "subsample": 0.8, "colsample_bytree": 0.5, "nthread": 1, "seed": 0}
     for platform, target in enumerate(toy_data.y.T):
-        booster = xgboost.train(settings, xgboost.DMatrix(toy_data.X.values_nf, target), num_boost_round=30)
-        by_hand = booster.predict(xgboost.DMatrix(toy_data.X.values_nf))
-        assert np.array_equal(fitted.fitted_.part.predict(toy_data.X)[:, platform], by_hand.astype(np.float64))
+        booster = xgboost.train(settings, xgboost.DMatrix(features.values_nf, target), num_boost_round=30)
+        by_hand = booster.predict(xgboost.DMatrix(features.values_nf))
+        assert np.array_equal(fitted.fitted_.part.predict(features)[:, platform], by_hand.astype(np.float64))
 
 
 def test_too_few_groups_leave_the_settings_as_given(toy_data: Dataset) -> None:

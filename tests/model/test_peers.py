@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crossperf.dataset import Dataset, Features
+from crossperf.errors import SettingsError
 from crossperf.model import ExtraTrees, Median, RandomForest, Ridge
 from tests.model.conftest import with_flag, with_gaps
 
@@ -45,16 +46,47 @@ def test_the_median_of_a_source_skips_workloads_that_never_ran_there(toy_data: D
 @pytest.mark.parametrize("kind", [RandomForest, ExtraTrees])
 def test_a_forest_predicts_what_scikit_learn_does_on_log_features(kind: type, toy_data: Dataset) -> None:
     features = with_gaps(toy_data.X)
-    made = kind(n_estimators=8, n_jobs=1, seed=3).fit(features, toy_data.y)
-    encoded_nf = made.fitted_.part.encoder.log(features.values_nf)
+    made = kind(n_estimators=8, n_jobs=1, seed=3, target="source").fit(features, toy_data.y)
+    encoded_nf = made.fitted_.part.encoder.log(features.derived().values_nf)
     trees = kind._regressor(n_estimators=8, random_state=3).fit(encoded_nf, toy_data.y)
-    np.testing.assert_allclose(made.fitted_.part.predict(features), trees.predict(encoded_nf), atol=1e-12)
+    np.testing.assert_allclose(made.fitted_.part.predict(features.derived()), trees.predict(encoded_nf), atol=1e-12)
 
 
 def test_the_ridge_is_the_least_squares_fit_with_its_penalty_worked_by_hand(toy_data: Dataset) -> None:
-    made = Ridge(penalties=(10.0,)).learn(toy_data)
-    standard_nf = np.nan_to_num(made.fitted_.part.encoder(toy_data.X.values_nf))
+    made = Ridge(penalties=(10.0,), target="source").learn(toy_data)
+    standard_nf = np.nan_to_num(made.fitted_.part.encoder(toy_data.X.derived().values_nf))
     centred_nf = standard_nf - standard_nf.mean(axis=0)
     gram_ff = centred_nf.T @ centred_nf + 10.0 * np.eye(centred_nf.shape[1])
     weights_fp = np.linalg.solve(gram_ff, centred_nf.T @ (toy_data.y - toy_data.y.mean(axis=0)))
     np.testing.assert_allclose(made.fitted_.part.weights_pf, weights_fp.T, atol=1e-8)
+
+
+def test_a_peer_that_learns_the_workloads_vector_answers_relative_to_the_source(toy_data: Dataset) -> None:
+    made = ExtraTrees(n_estimators=8, n_jobs=1, target="workload").learn(toy_data)
+    vector_np = made.fitted_.part.predict(toy_data.X.derived())
+    log_time_np = toy_data.log_time_wp[toy_data.workload_n]
+    # Trees that are grown to the end know their own cells by heart: the log times less their mean over platforms.
+    np.testing.assert_allclose(vector_np, log_time_np - log_time_np.mean(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(made.predict(toy_data.X), toy_data.y, atol=1e-9)
+
+
+def test_the_workloads_vector_is_learned_where_a_platform_never_ran_it(toy_data: Dataset) -> None:
+    target_np = toy_data.y.copy()
+    lacking_n = np.isin(toy_data.workload_n, [0, 3]) & (toy_data.source_n != 2)
+    target_np[lacking_n, 2] = np.nan
+    kept = np.flatnonzero(~(np.isin(toy_data.workload_n, [0, 3]) & (toy_data.source_n == 2)))
+    made = ExtraTrees(n_estimators=8, n_jobs=1, target="workload").fit(toy_data.X[kept], target_np[kept])
+    predicted_np, known_np = made.predict(toy_data.X[kept]), ~np.isnan(target_np[kept])
+    assert np.isfinite(predicted_np).all()
+    np.testing.assert_allclose(predicted_np[known_np], target_np[kept][known_np], atol=1e-9)
+
+
+def test_without_named_sources_targets_are_learned_as_they_are(toy_data: Dataset) -> None:
+    target_np = toy_data.y + 5.0
+    made = ExtraTrees(n_estimators=8, n_jobs=1, target="workload").fit(toy_data.X.values_nf, target_np)
+    np.testing.assert_allclose(made.predict(toy_data.X.values_nf), target_np, atol=1e-9)
+
+
+def test_an_unknown_target_is_refused(toy_data: Dataset) -> None:
+    with pytest.raises(SettingsError, match=r"^target: found 'fastest' .*expected 'source' or 'workload'\.$"):
+        Ridge(target="fastest").learn(toy_data)

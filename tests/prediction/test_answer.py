@@ -88,8 +88,21 @@ def test_an_unknown_platform_is_refused_with_a_suggestion(trained: TrainedModel,
 
 
 def test_an_unknown_reference_is_refused_with_a_suggestion(trained: TrainedModel, new_runs: RunsTable) -> None:
-    with pytest.raises(PredictError, match=r"'gpu_b' \(did you mean 'gpu-b'\?\), expected 'source', 'fastest' or"):
+    with pytest.raises(
+        PredictError, match=r"'gpu_b' \(did you mean 'gpu-b'\?\), expected 'source', 'fastest', 'slowest' or"
+    ):
         predict(trained, new_runs, relative_to="gpu_b")
+
+
+def test_times_relative_to_the_slowest_are_at_most_one(trained: TrainedModel, new_runs: RunsTable) -> None:
+    for own, other in zip(
+        predict(trained, new_runs, relative_to="slowest").predictions,
+        predict(trained, new_runs).predictions,
+        strict=True,
+    ):
+        slowest = max(other.relative_time.values())
+        assert own.relative_time == pytest.approx({name: t / slowest for name, t in other.relative_time.items()})
+        assert max(own.relative_time.values()) == 1.0
 
 
 def test_the_source_platform_is_exactly_one(trained: TrainedModel, new_runs: RunsTable) -> None:

@@ -159,9 +159,10 @@ class _Task:
 
     def run(self, labels: Mapping[str, float]) -> dict[tuple[str, str], list[Score]]:
         test, train = (self.part.data.take(rows_n) for rows_n in (self.fold.test_n, self.fold.train_n))
-        base_np = self.maker().learn(train).predict(test.features)
+        base = self.maker().learn(train).fitted_
+        base_np, asked = base.predict(test.features), test.features.matched(base.columns)
         trained_w = np.unique(train.workload_n)
-        known = head.KnownWorkloads.of(train.compact(), train.features)
+        known = head.KnownWorkloads.of(train.compact(), train.features.matched(base.columns))
         measured = np.searchsorted(trained_w, self.part.measured(self.fold))
         full = self._retrained(self.part.measured(self.fold))
         scores = self.anew(labels)
@@ -176,7 +177,7 @@ class _Task:
                 for chosen_w in draws:
                     shots, log_time_k = np.searchsorted(trained_w, chosen_w), self.part.log_time_w[chosen_w]
                     fitted = head.fit_head(known, shots, log_time_k, self.seed, prior_g=prior_g)
-                    column_n = fitted.predict(test.features, base_np)
+                    column_n = fitted.predict(asked, base_np)
                     scores.setdefault((label, way), []).append(self._score(np.column_stack([base_np, column_n])))
             scores[label, "full"] = [full]
         return scores

@@ -9,7 +9,7 @@ import click
 
 from crossperf import plugins
 from crossperf.cli.completion import completing, models
-from crossperf.cli.options import PLATFORMS, SEED, TABLE, names
+from crossperf.cli.options import FEATURES, PLATFORMS, SEED, TABLE, names
 from crossperf.cli.output import JSON, progress_bar, say, wrote
 from crossperf.errors import SettingsError
 
@@ -27,6 +27,7 @@ from crossperf.errors import SettingsError
 @click.option("--scored-folds", type=int, help="Score this number of folds only; 1 of 5 is an 80-20 split.")
 @SEED
 @PLATFORMS
+@FEATURES
 @click.option("--ablation", is_flag=True, help="Compare vae-dnn with each of its stages switched off.")
 @click.option(
     "--shots",
@@ -38,6 +39,7 @@ def evaluate(
     split: Any,
     models: str,
     platforms: str | None,
+    features: Any,
     ablation: bool,
     shots: str | None,
     json_file: Path | None,
@@ -54,7 +56,7 @@ def evaluate(
 
     makers = run.ablation(common["seed"]) if ablation else models_of(models)
     counts = shots_of(shots, split)
-    data = dataset.build(table, platforms=names(platforms))
+    data = dataset.build(table, platforms=names(platforms), features=features)
     result: Any
     with progress_bar(f"evaluating, split {split}") as progress:
         if split == "platform":

@@ -19,6 +19,13 @@ MODEL = click.argument("model_folder", metavar="MODEL", type=PATH)
 PLATFORMS = click.option(
     "--platforms", help="Use these platforms only: a,b,c.", shell_complete=completing(table_platforms, several=True)
 )
+FEATURES = click.option(
+    "--features",
+    type=click.Choice(["table1", "counters", "all"]),
+    default="all",
+    show_default=True,
+    help="What models see: the counters of the paper's Table I, all counters, or raw events as well.",
+)
 SETTINGS = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting or fact; may be repeated."
 )

@@ -21,9 +21,10 @@ _EXPLAINED = 5
 @click.argument("table", metavar="TABLE", required=False, type=PATH)
 @click.option(
     "--relative-to",
+    "--rpv",
     default="source",
-    help="source, fastest, or a platform.",
-    shell_complete=completing(lambda context: ["source", "fastest", *model_platforms(context)]),
+    help="What times are relative to: source, fastest, slowest, or a platform.",
+    shell_complete=completing(lambda context: ["source", "fastest", "slowest", *model_platforms(context)]),
 )
 @click.option("--level", default=0.8, help="How often the intervals should hold the truth.")
 @click.option("--explain", is_flag=True, help="Show the contribution of each counter, and the nearest known workloads.")

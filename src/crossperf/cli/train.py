@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from crossperf.cli.completion import completing, models
-from crossperf.cli.options import PATH, PLATFORMS, SETTINGS, TABLE, names, overwrite, seed, settings_of
+from crossperf.cli.options import FEATURES, PATH, PLATFORMS, SETTINGS, TABLE, names, overwrite, seed, settings_of
 from crossperf.cli.output import progress_bar, wrote
 from crossperf.errors import CrossperfError, SettingsError
 
@@ -18,10 +19,18 @@ from crossperf.errors import CrossperfError, SettingsError
 @click.option("--model", "name", default="crossperf", help="Which model to train.", shell_complete=completing(models))
 @seed("the model's random draws; --set seed=N has precedence")
 @PLATFORMS
+@FEATURES
 @SETTINGS
 @overwrite("model")
 def train(
-    table: Path, output: Path, name: str, seed: int, platforms: str | None, settings: tuple[str, ...], overwrite: bool
+    table: Path,
+    output: Path,
+    name: str,
+    seed: int,
+    platforms: str | None,
+    features: Any,
+    settings: tuple[str, ...],
+    overwrite: bool,
 ) -> None:
     """Train a model on all of TABLE and save it as a folder."""
     from crossperf import dataset, model
@@ -32,7 +41,7 @@ def train(
     # Asked before the table is read: a model that cannot be made, or kept, costs nobody a fit.
     model.make(name, **chosen).refuse_unless_savable()
     store.refuse_unless_free(output, overwrite=overwrite)
-    data = dataset.build(table, platforms=names(platforms))
+    data = dataset.build(table, platforms=names(platforms), features=features)
     with progress_bar(f"training {name}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
         try:

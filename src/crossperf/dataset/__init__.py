@@ -7,16 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crossperf.dataset.cells import SPLITS, Cells, Split, TableFacts
-    from crossperf.dataset.features import Columns, Features
+    from crossperf.dataset.features import FEATURE_SETS, Columns, Features, FeatureSet
     from crossperf.dataset.pairing import Dataset, Fold, build, folds
 
 #: Where each name lives; scikit-learn and Polars are loaded with the part that needs them.
 _PLACES = {
     **dict.fromkeys(("SPLITS", "Cells", "Split", "TableFacts"), "cells"),
-    **dict.fromkeys(("Columns", "Features"), "features"),
+    **dict.fromkeys(("FEATURE_SETS", "Columns", "Features", "FeatureSet"), "features"),
     **dict.fromkeys(("Dataset", "Fold", "build", "folds"), "pairing"),
 }
-__all__ = ["SPLITS", "Cells", "Columns", "Dataset", "Features", "Fold", "Split", "TableFacts", "build", "folds"]
+__all__ = [
+    "FEATURE_SETS",
+    "SPLITS",
+    "Cells",
+    "Columns",
+    "Dataset",
+    "FeatureSet",
+    "Features",
+    "Fold",
+    "Split",
+    "TableFacts",
+    "build",
+    "folds",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,29 +1,40 @@
 """A feature matrix that never travels without its column names.
 
 Everything that turns measurements into model inputs goes through `Features`: the columns know by name which of them
-are counters, rates, the runtime, and the one-hot source platform. Nobody counts offsets or guesses by values.
+are counters, events, rates, the runtime, and the one-hot source platform. Nobody counts offsets or guesses by values.
 """
 
 # N cells, F features
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossperf.arrays import Floats, Integers, Mask
+from crossperf.catalog import COUNTERS
 from crossperf.errors import SettingsError, did_you_mean, some_of
+from crossperf.runs.events import EVENT_PREFIX
 
 #: What a column is.
-COUNTER, RUN_TIME, SOURCE, RATE = "counter", "runtime", "source", "rate"
+COUNTER, EVENT, RUN_TIME, SOURCE, RATE, SHARE = "counter", "event", "runtime", "source", "rate", "share"
+#: The kinds that a profiler measures.
+MEASURED = (COUNTER, EVENT)
 RUNTIME = "runtime_s"
 SOURCE_PREFIX = "source="
-RATE_SUFFIX = "/s"
+RATE_SUFFIX, SHARE_SUFFIX = "/s", "/instruction"
+#: The counter that events are set against: what a program does for each instruction, whatever the size of its input.
+INSTRUCTIONS = "instructions"
+#: The counters of the paper's Table I.
+TABLE_1 = tuple(name for name, counter in COUNTERS.items() if not counter.optional)
+#: Which measurements become features: those of Table I, all counters, or raw events as well.
+FeatureSet = Literal["table1", "counters", "all"]
+FEATURE_SETS: tuple[FeatureSet, ...] = ("table1", "counters", "all")
 
 
 @dataclass(frozen=True)
@@ -38,21 +49,20 @@ class Columns:
     kinds: tuple[str, ...]
 
     @classmethod
-    def of(cls, counters: Sequence[str], sources: Sequence[str]) -> Columns:
-        """Return the columns of cells: counters, the runtime on the source platform, the source platform one-hot."""
-        names = (*counters, RUNTIME, *(SOURCE_PREFIX + name for name in sources))
-        kinds = [COUNTER] * len(counters) + [RUN_TIME] + [SOURCE] * len(sources)
-        return cls(names, tuple(kinds))
+    def of(cls, measured: Sequence[str], sources: Sequence[str]) -> Columns:
+        """Return the columns of cells: counters and events, the runtime on the source, the source platform one-hot."""
+        names = (*measured, RUNTIME, *(SOURCE_PREFIX + name for name in sources))
+        kinds = [EVENT if name.startswith(EVENT_PREFIX) else COUNTER for name in measured]
+        return cls(names, (*kinds, RUN_TIME, *[SOURCE] * len(sources)))
 
     @classmethod
     def named(cls, names: Sequence[str]) -> Columns:
         """Return columns whose kinds follow from their names, as a data frame brings them.
 
-        >>> Columns.named(["uses_avx", "runtime_s", "source=cpu-a"]).kinds
-        ('counter', 'runtime', 'source')
+        >>> Columns.named(["uses_avx", "event.valgrind.Ir", "runtime_s", "source=cpu-a"]).kinds
+        ('counter', 'event', 'runtime', 'source')
         """
-        others = {name: SOURCE if name.startswith(SOURCE_PREFIX) else COUNTER for name in names}
-        return cls(tuple(names), tuple(RUN_TIME if name == RUNTIME else others[name] for name in names))
+        return cls(tuple(names), tuple(map(_kind_of, names)))
 
     @classmethod
     def unnamed(cls, count: int) -> Columns:
@@ -73,12 +83,27 @@ class Columns:
         return self._of_kind(COUNTER)
 
     @cached_property
+    def measured(self) -> tuple[str, ...]:
+        """The counters and events, by name."""
+        return self._of_kind(*MEASURED)
+
+    @cached_property
+    def events(self) -> tuple[str, ...]:
+        """The raw events, by name."""
+        return self._of_kind(EVENT)
+
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """The platforms that a run may have been measured on."""
         return tuple(name.removeprefix(SOURCE_PREFIX) for name in self._of_kind(SOURCE))
 
-    def _of_kind(self, kind: str) -> tuple[str, ...]:
-        return tuple(name for name, own in zip(self.names, self.kinds, strict=True) if own == kind)
+    def _of_kind(self, *kinds: str) -> tuple[str, ...]:
+        return tuple(name for name, own in zip(self.names, self.kinds, strict=True) if own in kinds)
+
+    def without(self, dropped: Collection[str]) -> Columns:
+        """Return the columns but for some."""
+        kept = [(name, kind) for name, kind in zip(self.names, self.kinds, strict=True) if name not in dropped]
+        return Columns(tuple(name for name, _ in kept), tuple(kind for _, kind in kept))
 
     @cached_property
     def _kind_f(self) -> NDArray[np.str_]:
@@ -89,19 +114,28 @@ class Columns:
         return np.isin(self._kind_f, kinds) if len(kinds) > 1 else self._kind_f == kinds[0]
 
     @cached_property
-    def with_rates(self) -> Columns:
-        """These columns, and each counter once more as a rate per second; the same where no runtime is known."""
-        if RUN_TIME not in self.kinds:
-            return self
-        rates = tuple(name + RATE_SUFFIX for name in self.counters)
-        return Columns((*self.names, *rates), (*self.kinds, *[RATE] * len(rates)))
+    def derived(self) -> Columns:
+        """These columns, each measurement once more as a rate per second, and each event as a share of instructions.
+
+        There are no rates where no runtime is known, and no shares without a counter of instructions.
+        """
+        rates = [name + RATE_SUFFIX for name in self.measured] if RUN_TIME in self.kinds else []
+        shares = [name + SHARE_SUFFIX for name in self.events] if INSTRUCTIONS in self.counters else []
+        kinds = [RATE] * len(rates) + [SHARE] * len(shares)
+        return Columns((*self.names, *rates, *shares), (*self.kinds, *kinds))
+
+
+def _kind_of(name: str) -> str:
+    starts = {SOURCE_PREFIX: SOURCE, EVENT_PREFIX: EVENT}
+    own = (kind for start, kind in starts.items() if name.startswith(start))
+    return RUN_TIME if name == RUNTIME else next(own, COUNTER)
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
     """Cells as a model sees them: a matrix, its columns, and the group of each row.
 
-    A counter that was not measured is NaN. Indexing selects rows, so that scikit-learn's splitters and
+    A counter or an event that was not measured is NaN. Indexing selects rows, so that scikit-learn's splitters and
     ``cross_val_score`` take it as their ``X``; ``numpy.asarray`` returns the matrix alone.
 
     Parameters
@@ -123,10 +157,10 @@ class Features:
     cpu_n: Mask | None = None
 
     @classmethod
-    def of(cls, counters_nc: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
-        """Return the features of cells: counters as measured, the runtime, the source platform one-hot."""
+    def of(cls, measured_nc: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
+        """Return the features of cells: counters and events as measured, the runtime, the source platform one-hot."""
         one_hot_np = np.eye(len(columns.sources))[source_n]
-        return cls(np.column_stack([counters_nc, runtime_s_n, one_hot_np]), columns)
+        return cls(np.column_stack([measured_nc, runtime_s_n, one_hot_np]), columns)
 
     @classmethod
     def read(cls, X: Any) -> Features:
@@ -151,11 +185,12 @@ class Features:
         return Features(self.values_nf[rows], self.columns, *groups)
 
     def __repr__(self) -> str:
-        counters, sources = self.columns.counters, self.columns.sources
+        counters, events, sources = self.columns.counters, self.columns.events, self.columns.sources
         return (
             f"Features: {len(self):,} cells x {len(self.columns):,} columns\n"
             f"  {len(counters)} counters: {some_of(counters)}\n"
-            f"  measured on {some_of(sources) or 'unknown platforms'}"
+            + (f"  {len(events)} events: {some_of(events)}\n" if events else "")
+            + f"  measured on {some_of(sources) or 'unknown platforms'}"
         )
 
     @property
@@ -173,9 +208,9 @@ class Features:
         return np.asarray(self.values_nf[:, self.columns.names.index(name)])
 
     @cached_property
-    def counters_nc(self) -> Floats:
-        """The counters alone."""
-        return self.values_nf[:, self.columns.mask(COUNTER)]
+    def measured_nc(self) -> Floats:
+        """The counters and events alone."""
+        return self.values_nf[:, self.columns.mask(*MEASURED)]
 
     @cached_property
     def source_n(self) -> Integers:
@@ -185,14 +220,14 @@ class Features:
             return np.full(len(self), -1)
         return np.where(one_hot_np.any(axis=1), one_hot_np.argmax(axis=1), -1)
 
-    def with_rates(self) -> Features:
-        """Return the features, and each counter divided by the runtime."""
-        if RUN_TIME not in self.columns.kinds:
-            return self
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rates_nc = self.counters_nc / self.values_nf[:, self.columns.mask(RUN_TIME)]
-        values_nf = np.column_stack([self.values_nf, np.where(np.isfinite(rates_nc), rates_nc, np.nan)])
-        return replace(self, values_nf=values_nf, columns=self.columns.with_rates)
+    def derived(self) -> Features:
+        """Return the features with rates and shares beside them: by runtime, and events by instructions."""
+        parts_nf, columns = [self.values_nf], self.columns
+        if RUN_TIME in columns.kinds:
+            parts_nf.append(_ratio(self.measured_nc, self.values_nf[:, columns.mask(RUN_TIME)]))
+        if columns.events and INSTRUCTIONS in columns.counters:
+            parts_nf.append(_ratio(self.values_nf[:, columns.mask(EVENT)], self.column(INSTRUCTIONS)[:, None]))
+        return replace(self, values_nf=np.column_stack(parts_nf), columns=columns.derived)
 
     def matched(self, columns: Columns) -> Features:
         """Return the features in the order of a model's columns, matched by name; raise where one is absent.
@@ -227,3 +262,10 @@ class Features:
         from crossperf.runs.frames import to_frame
 
         return to_frame(dict(zip(self.columns.names, self.values_nf.T.tolist(), strict=True)))
+
+
+def _ratio(values_nc: Floats, whole_n1: Floats) -> Floats:
+    """Return values over what they are a part of; NaN where that is 0 or was not measured."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio_nc = values_nc / whole_n1
+    return np.where(np.isfinite(ratio_nc), ratio_nc, np.nan)

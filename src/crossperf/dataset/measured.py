@@ -1,6 +1,6 @@
 """What was measured: one time of each workload on each platform, not paired yet."""
 
-# N cells, C counters, H halves of the visits
+# N cells, C counters and events, H halves of the visits
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Workload
-from crossperf.dataset.features import RUNTIME, Columns, Features
+from crossperf.dataset.features import RUNTIME, TABLE_1, Columns, Features, FeatureSet
 from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.records import OK, Run
+from crossperf.runs.events import EVENT_PREFIX, EVENTS, events_of
 from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.summary import WORKLOAD, runnable_of
 from crossperf.runs.visits import CELL, with_visits
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """N workloads on a platform each: counters as medians over their successful runs, and the runtime.
+    """N workloads on a platform each: counters and events as medians over their successful runs, and the runtime.
 
     Repeats in a row are one measurement, so the runtime is the median over visits of the median of each visit. Where
     the table does not tell visits apart, every repeat counts as one. ``runtime_s_halves_hn`` holds the same of the
@@ -38,11 +39,11 @@ class Measured:
     """
 
     where: str
-    counters: tuple[str, ...]
+    names: tuple[str, ...]
     app_n: tuple[str, ...]
     input_n: tuple[str, ...]
     platform_n: tuple[str, ...]
-    counters_nc: Floats
+    values_nc: Floats
     runtime_s_n: Floats
     runtime_s_halves_hn: Floats
     failed_runs: int = 0
@@ -50,6 +51,11 @@ class Measured:
 
     def __len__(self) -> int:
         return len(self.app_n)
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The counters, by name."""
+        return tuple(name for name in self.names if not name.startswith(EVENT_PREFIX))
 
     @property
     def workload_of_n(self) -> list[Workload]:
@@ -74,16 +80,16 @@ class Measured:
             app_n=tuple(self.app_n[i] for i in rows),
             input_n=tuple(self.input_n[i] for i in rows),
             platform_n=tuple(self.platform_n[i] for i in rows),
-            counters_nc=self.counters_nc[kept],
+            values_nc=self.values_nc[kept],
             runtime_s_n=self.runtime_s_n[kept],
             runtime_s_halves_hn=self.runtime_s_halves_hn[:, kept],
             runnable_n=tuple(self.runnable_n[i] for i in rows) if self.runnable_n else (),
         )
 
     def features(self, columns: Columns) -> Features:
-        """Return the features that a model knows, matched by name: a counter that is absent counts as not measured."""
-        place = {name: i for i, name in enumerate(self.counters)}
-        wanted = columns.counters
+        """Return the features that a model knows, matched by name: what is absent counts as not measured."""
+        place = {name: i for i, name in enumerate(self.names)}
+        wanted = columns.measured
         if wanted and not any(name in place for name in wanted):
             raise PredictError(
                 f"{self.where}: found none of the {len(wanted)} counters that the model was trained on, expected "
@@ -92,22 +98,30 @@ class Measured:
                 missing=list(wanted),
             )
         absent_n = np.full(len(self), np.nan)
-        by_column = [self.counters_nc[:, place[name]] if name in place else absent_n for name in wanted]
-        counters_nc = np.stack(by_column, axis=1) if by_column else np.empty((len(self), 0))
-        return Features.of(counters_nc, self.runtime_s_n, self.numbers_of(columns.sources), columns)
+        by_column = [self.values_nc[:, place[name]] if name in place else absent_n for name in wanted]
+        values_nc = np.stack(by_column, axis=1) if by_column else np.empty((len(self), 0))
+        return Features.of(values_nc, self.runtime_s_n, self.numbers_of(columns.sources), columns)
 
 
-def measured_table(table: RunsTable, platforms: Sequence[str] | None = None) -> Measured:
+def measured_table(
+    table: RunsTable, platforms: Sequence[str] | None = None, *, features: FeatureSet = "all"
+) -> Measured:
     """Return the cells of a table's successful runs, on some platforms or on all.
 
     The visits of a cell also fall into an earlier and a later half; the one in the middle of an odd number is earlier.
+
+    Parameters
+    ----------
+    features
+        ``table1``: the counters of the paper's Table I. ``counters``: all counters. ``all``: raw events as well.
     """
     import polars as pl
 
     frame = table.succeeded.lazy()
     if platforms is not None:
         frame = frame.filter(pl.col("platform").is_in(list(platforms)))
-    columns = table.counters
+    wanted = {COUNTER_PREFIX + name for name in TABLE_1} if features == "table1" else table.counters
+    columns = [name for name in table.counters if name in wanted]
     visits = with_visits(frame).group_by(*CELL, "visit").agg(pl.col(RUNTIME).median())
     later = (2 * pl.col("visit").rank("dense") > pl.len() + 1).over(CELL).alias("later")
     times = (
@@ -119,18 +133,21 @@ def measured_table(table: RunsTable, platforms: Sequence[str] | None = None) -> 
             pl.col(RUNTIME).filter("later").median().alias("later_s"),
         )
     )
+    if features == "all" and (events := table.events).width > 1:
+        frame = frame.join(events.lazy(), on=EVENTS, how="left")
+        columns += events.columns[1:]
     counters = frame.group_by(CELL).agg(pl.col(name).median() for name in columns)
     known = runnable_of(table.frame).lazy()
     cells = times.join(counters, on=CELL).join(known, on=WORKLOAD, how="left").sort(CELL).collect()
     kept = [name for name in columns if cells[name].null_count() < cells.height]
     return Measured(
         where=table.path,
-        counters=tuple(name.removeprefix(COUNTER_PREFIX) for name in kept),
+        names=tuple(name.removeprefix(COUNTER_PREFIX) for name in kept),
         app_n=tuple(cells["app"]),
         input_n=tuple(cells["input"]),
         platform_n=tuple(cells["platform"]),
         # A frame without columns has no rows either, so a table without counters needs its own.
-        counters_nc=_floats(cells.select(kept)) if kept else np.empty((cells.height, 0)),
+        values_nc=_floats(cells.select(kept)) if kept else np.empty((cells.height, 0)),
         runtime_s_n=_floats(cells.select(RUNTIME))[:, 0],
         runtime_s_halves_hn=_floats(cells.select("earlier_s", "later_s")).T,
         failed_runs=table.n_failed,
@@ -149,24 +166,29 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
         if run.status == OK:
             by_cell.setdefault((run.app, run.input, run.platform), []).append(run)
     cells = sorted(by_cell)
-    succeeded = (run for cell in cells for run in by_cell[cell])
-    names = sorted({name for run in succeeded for name, value in run.counters.items() if value is not None})
+    known = {cell: [{**run.counters, **events_of(run.metadata.get(EVENTS))} for run in by_cell[cell]] for cell in cells}
+    every = (own.items() for runs_of_cell in known.values() for own in runs_of_cell)
+    names = sorted({name for own in every for name, value in own if value is not None}, key=_counters_first)
     runtime_s_n = np.array([_median_of_visits(by_cell[cell]) for cell in cells])
     runnable = {(run.app, run.input): run.runnable for run in runs if run.runnable is not None}
     return Measured(
         where=where,
-        counters=tuple(names),
+        names=tuple(names),
         app_n=tuple(app for app, _, _ in cells),
         input_n=tuple(input_ for _, input_, _ in cells),
         platform_n=tuple(platform for _, _, platform in cells),
-        counters_nc=np.array(
-            [[_median(run.counters.get(name) for run in by_cell[cell]) for name in names] for cell in cells]
+        values_nc=np.array(
+            [[_median(own.get(name) for own in known[cell]) for name in names] for cell in cells]
         ).reshape(len(cells), len(names)),
         runtime_s_n=runtime_s_n,
         runtime_s_halves_hn=np.full((2, len(cells)), np.nan),
         failed_runs=sum(run.status != OK for run in runs),
         runnable_n=tuple(runnable.get((app, input_)) for app, input_, _ in cells),
     )
+
+
+def _counters_first(name: str) -> tuple[bool, str]:
+    return name.startswith(EVENT_PREFIX), name
 
 
 def _median_of_visits(runs: Sequence[Run]) -> float:

@@ -18,9 +18,9 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, Split, TableFacts, Workload
-from crossperf.dataset.features import Columns, Features
+from crossperf.dataset.features import FEATURE_SETS, TABLE_1, Columns, Features, FeatureSet
 from crossperf.dataset.measured import Measured, measured_table
-from crossperf.errors import DatasetError, did_you_mean, some_of
+from crossperf.errors import DatasetError, SettingsError, did_you_mean, some_of
 from crossperf.runs.summary import info
 from crossperf.runs.table import RunsTable, Source, read_runs
 
@@ -54,7 +54,8 @@ class Dataset(Cells):
             f"  {len(self.workloads):,} workloads of {len(self.apps):,} applications ({some_of(self.apps, 4)})\n"
             f"  {len(self.platforms)} platforms: {some_of(self.platforms, 8)}\n"
             f"  {len(self.counters)} counters: {some_of(self.counters, 4)}\n"
-            f"  {int(self.complete_w.sum()):,} workloads ran on every platform{able}\n"
+            + (f"  {len(self.events)} events: {some_of(self.events, 4)}\n" if self.events else "")
+            + f"  {int(self.complete_w.sum()):,} workloads ran on every platform{able}\n"
             f"  {self.table.runs:,} runs, {self.table.failed_runs:,} failed; fingerprint {self.table.fingerprint}"
         )
 
@@ -76,6 +77,11 @@ class Dataset(Cells):
         """The counters, by name."""
         return self.features.columns.counters
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The raw events, by name."""
+        return self.features.columns.events
+
     @cached_property
     def noise_pp(self) -> Floats:
         """What may lie between two measurements of log(time on p / time on q); see `noise_of`."""
@@ -96,13 +102,13 @@ class Dataset(Cells):
         names = tuple(name for name in self.platforms if name != platform)
         source_n = kept.source_n - (kept.source_n > number)
         runtime_s_n = kept.features.values_nf[:, kept.features.columns.mask("runtime")][:, 0]
-        columns = Columns.of(self.counters, names)
+        columns = Columns.of(kept.features.columns.measured, names)
         return replace(
             kept,
             platforms=names,
             platform_classes=tuple(kind for i, kind in enumerate(self.platform_classes) if i != number),
             source_n=source_n,
-            features=Features.of(kept.features.counters_nc, runtime_s_n, source_n, columns),
+            features=Features.of(kept.features.measured_nc, runtime_s_n, source_n, columns),
             log_time_wp=np.delete(self.log_time_wp, number, axis=1),
             log_time_halves_hwp=np.delete(self.log_time_halves_hwp, number, axis=2),
             table=replace(self.table, platforms=names),
@@ -125,7 +131,7 @@ def noise_of(log_time_halves_hwp: Floats) -> Floats:
     return noise_pp
 
 
-def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
+def build(source: Source, *, platforms: Sequence[str] | None = None, features: FeatureSet = "all") -> Dataset:
     """Return the dataset of a runs table: every cell, paired with the times on every platform.
 
     Parameters
@@ -134,6 +140,9 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
         A path, a `RunsTable`, records, or a data frame of pandas, Polars or pyarrow.
     platforms
         The platforms to keep, in the order of the answer; all of the table's, by name, when ``None``.
+    features
+        ``table1``: the counters of the paper's Table I. ``counters``: all counters of the table. ``all``: its raw
+        events as well.
 
     Returns
     -------
@@ -145,11 +154,21 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
     >>> data.X.shape, data.y.shape
     ((24, 22), (24, 4))
     """
+    if features not in FEATURE_SETS:
+        expected = "'table1', 'counters' or 'all'"
+        message = f"features: found {features!r}{did_you_mean(str(features), FEATURE_SETS)}, expected {expected}."
+        raise SettingsError(message, argument="features")
     table = read_runs(source)
     names = _chosen_platforms(table, platforms)
-    measured = measured_table(table, names)
+    measured = measured_table(table, names, features=features)
     if not len(measured):
         raise DatasetError(f"{table.path}: found no successful run, expected at least one.", path=table.path)
+    if features == "table1" and not measured.names:
+        raise DatasetError(
+            f"{table.path}: found none of the {len(TABLE_1)} counters of Table I, expected some of {some_of(TABLE_1)}. "
+            "Use all counters that the table has (features='counters').",
+            path=table.path,
+        )
     workloads = measured.workloads
     number = {workload: i for i, workload in enumerate(workloads)}
     workload_n = np.array([number[workload] for workload in measured.workload_of_n], dtype=np.int64)
@@ -179,7 +198,7 @@ def build(source: Source, *, platforms: Sequence[str] | None = None) -> Dataset:
         log_time_wp=log_time_wp,
         workload_n=workload_n,
         source_n=measured.numbers_of(names),
-        features=measured.features(Columns.of(measured.counters, names)),
+        features=measured.features(Columns.of(measured.names, names)),
         log_time_halves_hwp=np.stack(halves_wp),
         table=facts,
         runnable_w=_runnable(measured),

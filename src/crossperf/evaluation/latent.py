@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from crossperf import plain
 from crossperf.arrays import Floats, Integers, Mask
-from crossperf.dataset.features import COUNTER, RUN_TIME, Features
+from crossperf.dataset.features import MEASURED, RUN_TIME, Features
 from crossperf.dataset.pairing import Dataset
 from crossperf.model.fitted.model import LatentSpace
 
@@ -118,9 +118,9 @@ def _plane(latent_nk: Floats) -> tuple[Floats, tuple[float, float]]:
 
 
 def _drivers(features: Features, xy_n2: Floats) -> tuple[Driver, ...]:
-    """Return the counters, and the runtime, by how much of them shows on the map."""
+    """Return the counters and events, and the runtime, by how much of them shows on the map."""
     drivers = []
-    for column in np.flatnonzero(features.columns.mask(COUNTER, RUN_TIME)):
+    for column in np.flatnonzero(features.columns.mask(*MEASURED, RUN_TIME)):
         values_n = features.values_nf[:, column]
         known_n = ~np.isnan(values_n)
         if known_n.sum() >= _ENOUGH and np.ptp(values_n[known_n]) > 0:

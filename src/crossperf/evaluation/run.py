@@ -15,6 +15,7 @@ import numpy as np
 
 from crossperf import model, plugins
 from crossperf.dataset.cells import Split
+from crossperf.dataset.features import FeatureSet
 from crossperf.dataset.pairing import Dataset, Fold, build, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
@@ -44,6 +45,7 @@ def evaluate(
     n_folds: int = 5,
     seed: int = 0,
     scored_folds: int | None = None,
+    features: FeatureSet = "all",
     progress: Progress | None = None,
 ) -> Evaluation:
     """Return the scores of models that all saw the same folds and the same features.
@@ -59,6 +61,8 @@ def evaluate(
         What is held out: ``row``, ``workload`` or ``app``.
     scored_folds
         How many folds to fit and score: 1 of 5 is a single 80-20 split. ``None`` scores all.
+    features
+        What models see, as in `crossperf.build`; a `Dataset` brings its own.
 
     Returns
     -------
@@ -72,7 +76,7 @@ def evaluate(
     >>> sorted(result.scores)
     ['median', 'mine']
     """
-    data = data if isinstance(data, Dataset) else build(data)
+    data = data if isinstance(data, Dataset) else build(data, features=features)
     if scored_folds is not None and not 1 <= scored_folds <= n_folds:
         message = f"scored_folds: found {scored_folds}, expected 1 to {n_folds}."
         raise SettingsError(message, argument="scored_folds")
@@ -92,7 +96,8 @@ def evaluate(
         scores[name].append(of_fold)
         predictions[name].append(own)
         if latent is None and isinstance(predictor.fitted_.part, LatentSpace):
-            latent = LatentMap.of(name, predictor.fitted_.part, data, part.test_n, seed)
+            known = replace(data, features=data.features.matched(predictor.fitted_.columns))
+            latent = LatentMap.of(name, predictor.fitted_.part, known, part.test_n, seed)
     held_out = HeldOut.of(data, [part.test_n for part in parts], predictions)
     facts = {"split": split, "folds": n_folds, "scored_folds": len(parts), "seed": seed, "versions": versions()}
     return evaluation_of(data, scores, order, held_out=held_out, latent=latent, **facts)

@@ -15,8 +15,10 @@ from crossperf.runs.frames import to_frame
 #: The metrics in the order of the tables, with what each tells in a few words.
 METRICS: dict[str, str] = {
     "typical_factor": "typical factor between predicted and measured time over that on the source; 1 is perfect",
-    "r2": "variance of the relative times explained, mean over platforms; 1 is perfect",
-    "r2_log": "the same on logarithms, where 2x too slow and 2x too fast weigh the same",
+    "r2": "variance of time over that on the fastest platform explained, mean over platforms; 1 is perfect",
+    "r2_slowest": "variance of time over that on the slowest platform explained; 1 is perfect",
+    "r2_speed": "variance of speed over that on the fastest platform explained; 1 is perfect",
+    "r2_log": "variance of logarithms of relative times explained, where 2x too slow and 2x too fast weigh the same",
     "same_order": "share of cells whose whole order of platforms is right",
     "order_beyond_noise": "the same, counting only pairs of platforms that differ by more than the noise",
     "kendall_tau": "agreement of the order, pair by pair; 1 is the same, -1 reversed",
@@ -41,6 +43,8 @@ class Scores:
     """
 
     r2: float | None = None
+    r2_slowest: float | None = None
+    r2_speed: float | None = None
     r2_log: float | None = None
     mae: float | None = None
     typical_factor: float | None = None

@@ -122,7 +122,7 @@ def _of_table(model: TrainedModel, runs: Any) -> Dataset:
             platforms=unknown,
         )
     # A platform that was added later is no source to the model: its column is encoded here and matched away there.
-    columns = Columns.of(model.counters, model.platforms)
+    columns = Columns.of(model.columns.measured, model.platforms)
     place_p = np.array([model.platforms.index(name) for name in data.platforms], dtype=np.int64)
     return replace(
         data.on(model.platforms, model.cells.platform_classes),

@@ -21,6 +21,11 @@ from crossperf.dataset.pairing import Dataset
 from crossperf.errors import SettingsError
 from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.scales import Limits
+from crossperf.model.learn.selection import selected
+from crossperf.model.learn.together import common_contrast
+
+#: What a model may learn: times relative to the source platform, or the vector of the workload.
+TARGETS = ("source", "workload")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,11 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     name: ClassVar[str]
     #: Whether the model makes use of names: without them it is a weaker one.
     needs_names: ClassVar[bool] = False
+    #: Whether `_learn` is given rates and shares beside the features.
+    sees_derived: ClassVar[bool] = False
+    #: What `_learn` is given: ``source``, log times relative to the source platform; or ``workload``, the same less
+    #: their mean over platforms, which is the same from every source, as the paper's vector is.
+    target: str = "source"
 
     def fit(
         self,
@@ -76,9 +86,22 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._one_output_ = target.ndim == 1
         limits = Limits.of(target_np)
         known = _groups(features, groups, apps, cpu)
-        part = self._learn(Features(features.values_nf, features.columns), target_np, known, limits)
-        self.fitted_ = FittedModel(features.columns, part, limits)
+        features = selected(features, target_np)
+        seen = Features(features.values_nf, features.columns)
+        of_workload = self._learns_workload(seen, target_np)
+        own_np = common_contrast(target_np)[0] if of_workload else target_np
+        part = self._learn(seen.derived() if self.sees_derived else seen, own_np, known, limits)
+        self.fitted_ = FittedModel(features.columns, part, limits, self.sees_derived, of_workload)
         return self
+
+    def _learns_workload(self, features: Features, target_np: Floats) -> bool:
+        """Return whether to learn the workload's vector: where asked for, of times relative to known sources."""
+        if self.target not in TARGETS:
+            raise self._unfit("target", " or ".join(map(repr, TARGETS)))
+        source_n, platforms = features.source_n, target_np.shape[1]
+        if self.target != "workload" or len(features.columns.sources) != platforms or (source_n < 0).any():
+            return False
+        return bool((np.take_along_axis(target_np, source_n[:, None], axis=1) == 0.0).all())
 
     def predict(self, X: Any) -> Floats:
         """Return the log relative times of each cell."""

@@ -77,6 +77,7 @@ class Boosted(Predictor):
     cells are learned from. ``n_estimators`` bounds the rounds (a flat, cheap tree may take twice as many).
     """
 
+    sees_derived: ClassVar[bool] = True
     #: How boosters of this library are kept and asked.
     library: ClassVar[type[Boosters]]
     #: The settings that a candidate may change.

@@ -123,7 +123,7 @@ class Crossperf(Predictor):
             if getattr(self, name) < 1:
                 raise self._unfit(name, "1 or more")
         contrast_np, base_p = common_contrast(target_np)
-        rated_ne = features.with_rates().values_nf
+        rated_ne = features.derived().values_nf
         encoder = Encoder.fit(rated_ne)
         standard_ne = encoder(rated_ne)
         rng = np.random.default_rng(self.seed)

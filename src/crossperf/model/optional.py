@@ -50,6 +50,7 @@ class LightGBM(Boosted):
     n_jobs: int | None = None
     seed: int = 0
     tune: bool = True
+    target: str = "workload"
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         lightgbm = package("lightgbm")
@@ -90,6 +91,7 @@ class CatBoost(Boosted):
     n_jobs: int | None = None
     seed: int = 0
     tune: bool = True
+    target: str = "workload"
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         catboost = package("catboost")
@@ -129,6 +131,7 @@ class _Tabular(Predictor):
     A fifth of the groups is held out whole to choose the best epoch on. These models cannot be saved.
     """
 
+    sees_derived: ClassVar[bool] = True
     n_jobs: int | None
     seed: int
     device: str | None
@@ -176,6 +179,7 @@ class TabM(_Tabular):
     device: str | None = None
     n_jobs: int | None = None
     seed: int = 0
+    target: str = "workload"
 
     def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
         pytabkit = package("pytabkit")
@@ -208,6 +212,7 @@ class RealMLP(_Tabular):
     device: str | None = None
     n_jobs: int | None = None
     seed: int = 0
+    target: str = "workload"
 
     def _networks(self, encoded_nf: Floats, target_np: Floats, groups_n: Integers) -> list[Any]:
         pytabkit = package("pytabkit")

@@ -59,7 +59,9 @@ class Ridge(Predictor):
     """
 
     name: ClassVar[str] = "ridge"
+    sees_derived: ClassVar[bool] = True
     penalties: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0)
+    target: str = "workload"
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         from sklearn.linear_model import RidgeCV
@@ -77,12 +79,14 @@ class Ridge(Predictor):
 class _Forest(Predictor):
     """What the two forests share: log-scaled features, platforms that ran the same workloads in one tree."""
 
+    sees_derived: ClassVar[bool] = True
     _regressor: ClassVar[Any]
     n_estimators: int = 300
     min_samples_leaf: int = 1
     max_features: float = 1.0
     n_jobs: int = -1
     seed: int = 0
+    target: str = "workload"
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         encoder = Encoder.fit(features.values_nf)
@@ -138,6 +142,7 @@ class XGBoost(Boosted):
     n_jobs: int | None = None
     seed: int = 0
     tune: bool = True
+    target: str = "workload"
 
     def _train(self, settings: Settings, rounds: int, rows: Rows) -> Any:
         xgboost = package("xgboost")

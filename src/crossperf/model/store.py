@@ -196,6 +196,7 @@ def _description(model: TrainedModel) -> dict[str, Any]:
         "model": model.name,
         "settings": plain.to_json(model.settings),
         "counters": list(model.counters),
+        "events": list(model.columns.events),
         "platforms": list(model.platforms),
         "platform_classes": list(model.cells.platform_classes),
         "training": plain.to_json(model.training),

@@ -21,6 +21,7 @@ from crossperf.errors import DatasetError, some_of
 from crossperf.model.fitted.model import FittedModel
 
 if TYPE_CHECKING:
+    from crossperf.dataset.features import FeatureSet
     from crossperf.dataset.pairing import Dataset
     from crossperf.model.base import Predictor
     from crossperf.prediction.answer import Answer
@@ -62,15 +63,17 @@ class TrainedModel:
         """Return a model that has learned from a dataset."""
         kept = data.compact()
         facts = (model.get_params(), data.table, model.summary_, versions())
-        return cls(model.name, model.fitted_, Cells(**kept.shared()), kept.features, *facts)
+        features = kept.features.matched(model.fitted_.columns)
+        return cls(model.name, model.fitted_, Cells(**kept.shared()), features, *facts)
 
     def __repr__(self) -> str:
-        where = f" on {self.training.path}" if self.training else ""
+        where, events = f" on {self.training.path}" if self.training else "", self.columns.events
         return (
             f"TrainedModel {self.name!r}, trained{where}\n"
             f"  {len(self.cells):,} cells of {len(self.workloads):,} workloads\n"
             f"  platforms: {some_of(self.platforms, 8)}\n"
             f"  {len(self.counters)} counters: {some_of(self.counters, 4)}"
+            + (f"\n  {len(events)} events: {some_of(events, 4)}" if events else "")
         )
 
     def _repr_html_(self) -> str:
@@ -103,8 +106,8 @@ class TrainedModel:
 
     @cached_property
     def offered(self) -> Mapping[str, frozenset[str]]:
-        """The counters that training runs had, by the platform they were measured on."""
-        known_nc, names_c = ~np.isnan(self.features.counters_nc), np.array(self.counters, dtype=object)
+        """The counters and events that training runs had, by the platform they were measured on."""
+        known_nc, names_c = ~np.isnan(self.features.measured_nc), np.array(self.columns.measured, dtype=object)
         measured_pc = (known_nc[self.cells.source_n == p].any(axis=0) for p in range(len(self.sources)))
         return {name: frozenset(names_c[known_c]) for name, known_c in zip(self.sources, measured_pc, strict=True)}
 
@@ -129,7 +132,13 @@ class TrainedModel:
 
 
 def train(
-    runs: Any, model: Any = "crossperf", *, seed: int = 0, platforms: Any = None, **settings: Any
+    runs: Any,
+    model: Any = "crossperf",
+    *,
+    seed: int = 0,
+    platforms: Any = None,
+    features: FeatureSet = "all",
+    **settings: Any,
 ) -> TrainedModel:
     """Return a model trained on all of a table.
 
@@ -143,6 +152,8 @@ def train(
         Seed of every random draw of the fit.
     platforms
         The platforms to learn about; all of the table's when ``None``.
+    features
+        What to learn from, as in `crossperf.build`; a `Dataset` brings its own.
     settings
         Settings of the model, such as ``trees=200``.
 
@@ -163,7 +174,7 @@ def train(
     if isinstance(model, str) and "seed" in made.get_params() and "seed" not in settings:
         made.set_params(seed=seed)
     made.refuse_unless_savable()
-    data = runs if isinstance(runs, Dataset) else build(runs, platforms=platforms)
+    data = runs if isinstance(runs, Dataset) else build(runs, platforms=platforms, features=features)
     if len(np.unique(data.workload_n)) < LEAST_WORKLOADS:
         raise DatasetError(
             f"{data.table.path}: found a single workload, expected at least {LEAST_WORKLOADS} to learn how workloads "

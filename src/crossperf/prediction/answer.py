@@ -15,7 +15,7 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import relative_to as relative
-from crossperf.dataset.features import COUNTER, RUN_TIME, Features
+from crossperf.dataset.features import MEASURED, RUN_TIME, Features, FeatureSet
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
 from crossperf.errors import PredictError, did_you_mean, several, some_of
 from crossperf.model.fitted.confidence import Forecast
@@ -51,19 +51,19 @@ class Question:
 
 
 def ask(model: TrainedModel, source: Any) -> Question:
-    """Return runs matched to a model: counters by name, an absent one as not measured.
+    """Return runs matched to a model: counters and events by name, an absent one as not measured.
 
     Runs are a path, a `RunsTable`, a data frame, or records; a few records never touch a query engine.
     """
-    measured = measure(source)
+    measured = measure(source, features="all" if model.columns.events else "counters")
     if not len(measured):
         raise PredictError(f"{measured.where}: found no successful run, expected at least one to predict from.")
     _refuse_unknown_platforms(measured, model)
     return Question(measured, measured.features(model.columns), _notes(measured, model))
 
 
-def measure(source: Any, *, need_runtime: bool = False) -> Measured:
-    """Return what was measured, from whatever it comes as."""
+def measure(source: Any, *, need_runtime: bool = False, features: FeatureSet = "all") -> Measured:
+    """Return what was measured, from whatever it comes as; ``features`` is what to read of a large table."""
     if isinstance(source, Measured):
         return source
     runs = few(source, need_runtime=need_runtime)
@@ -71,7 +71,7 @@ def measure(source: Any, *, need_runtime: bool = False) -> Measured:
         return measured_runs(runs, fspath(source) if isinstance(source, str | PathLike) else "runs")
     from crossperf.runs.table import read_runs
 
-    return measured_table(read_runs(source, need_runtime=need_runtime))
+    return measured_table(read_runs(source, need_runtime=need_runtime), features=features)
 
 
 def _refuse_unknown_platforms(measured: Measured, model: TrainedModel) -> None:
@@ -98,15 +98,18 @@ def _notes(measured: Measured, model: TrainedModel) -> tuple[str, ...]:
     Counters that runs on the same platforms did not have in training either are not worth a note.
     """
     # Of a model that kept no cells it is not known what its sources offer, so every absent counter is named.
-    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]} or set(model.counters)
-    absent = [name for name in model.counters if name not in set(measured.counters) and name in offered]
+    columns, known = model.columns, set(measured.names)
+    offered = {name for platform in set(measured.platform_n) for name in model.offered[platform]}
+    offered = offered or set(columns.measured)
     extra = [name for name in measured.counters if name not in set(model.counters)]
     notes = []
-    if absent:
-        notes.append(
-            f"{measured.where} lacks {len(absent)} of the {len(model.counters)} counters it was trained on "
-            f"({some_of(absent)}): they count as not measured, and the answer is less certain."
-        )
+    for trained, what in ((columns.counters, "counters"), (columns.events, "events")):
+        absent = [name for name in trained if name not in known and name in offered]
+        if absent:
+            notes.append(
+                f"{measured.where} lacks {len(absent)} of the {len(trained)} {what} it was trained on "
+                f"({some_of(absent)}): they count as not measured, and the answer is less certain."
+            )
     if extra:
         notes.append(f"{len(extra)} counters the model does not know were not used ({some_of(extra)}).")
     if measured.failed_runs:
@@ -193,7 +196,7 @@ def predict(
     runs
         A path, a `RunsTable`, records, or a data frame; runs without a runtime are welcome.
     relative_to
-        ``source`` (where the run was measured), ``fastest`` (the fastest predicted), or a platform's name.
+        ``source`` (where the run was measured), ``fastest`` or ``slowest`` (of those predicted), or a platform's name.
     level
         How often the intervals should hold the truth, for applications that the model has never seen.
     can
@@ -215,10 +218,10 @@ def predict(
     if not 0.0 < level < 1.0:
         message = f"level: found {level:g}, expected a share between 0 and 1, such as 0.8."
         raise PredictError(message, argument="level", level=level)
-    if relative_to not in ("source", "fastest", *model.platforms):
+    if relative_to not in ("source", "fastest", "slowest", *model.platforms):
         raise PredictError(
             f"relative_to: found {relative_to!r}{did_you_mean(relative_to, model.platforms)}, expected 'source', "
-            f"'fastest' or one of the model's platforms: {some_of(model.platforms, 20)}.",
+            f"'fastest', 'slowest' or one of the model's platforms: {some_of(model.platforms, 20)}.",
             argument="relative_to",
             relative_to=relative_to,
         )
@@ -244,8 +247,8 @@ def _predictions(
     log_np = np.where(offered_np, log_np, np.nan)
     if relative_to == "source":
         reference_n = source_n
-    elif relative_to == "fastest":
-        reference_n = np.nanargmin(log_np, axis=1)
+    elif relative_to in ("fastest", "slowest"):
+        reference_n = (np.nanargmin if relative_to == "fastest" else np.nanargmax)(log_np, axis=1)
     else:
         reference_n = np.full(len(log_np), names.index(relative_to))
     runs = zip(measured.app_n[rows], measured.input_n[rows], measured.platform_n[rows], strict=True)
@@ -266,7 +269,7 @@ def _confidence(
     both_npp = offered_np[:, :, None] & offered_np[:, None, :]
     fastest_np = forecast.chance_fastest(offered_np)
     faster_npp = np.where(both_npp, forecast.chance_faster(), np.nan)
-    place_f = np.flatnonzero(columns.mask(COUNTER, RUN_TIME))
+    place_f = np.flatnonzero(columns.mask(*MEASURED, RUN_TIME))
     for i, (word, score) in enumerate(zip(novelty.words, novelty.score_n.tolist(), strict=True)):
         strangest = np.argsort(-novelty.by_feature_nf[i, place_f])[:_REASONS] if word != FAMILIAR else ()
         yield {

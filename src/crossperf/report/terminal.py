@@ -77,10 +77,11 @@ def evaluation(result: Evaluation) -> None:
 
 def training(model: TrainedModel) -> None:
     """Print what was trained, on what, and what the fit tells of itself."""
-    cells, summary = model.cells, model.summary
+    cells, summary, count = model.cells, model.summary, len(model.columns.events)
+    events = f" and {count} events" if count else ""
     _show(
         f"trained {model.name} on {len(cells):,} cells: {len(cells.workloads):,} workloads of {len(cells.apps):,} "
-        f"apps, {len(cells.platforms)} platforms, {len(model.counters)} counters"
+        f"apps, {len(cells.platforms)} platforms, {len(model.counters)} counters{events}"
     )
     if "active_units" in summary:
         collapsed = " (collapsed: the regressor sees nothing)" if summary["collapsed"] else ""
@@ -125,7 +126,7 @@ def _relative(prediction: Prediction, platform: str) -> CellView:
 
 
 def _title(prediction: Prediction) -> str:
-    names = {"source": "the run's own platform", "fastest": "the fastest predicted"}
+    names = {"source": "the run's own platform", "fastest": "the fastest predicted", "slowest": "the slowest predicted"}
     return f"time relative to {names.get(prediction.relative_to, prediction.relative_to)} (2.0x is twice as slow)"
 
 

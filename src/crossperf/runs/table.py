@@ -7,6 +7,7 @@ import html
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,10 +19,11 @@ from crossperf.files import whole
 from crossperf.records import OK, Run
 from crossperf.runs import columns, formats, frames, jsonl
 from crossperf.runs.checking import Record, numbered, split_rows
+from crossperf.runs.events import EVENTS, distinct_events
 from crossperf.runs.rules import COUNTER_PREFIX, Problem, is_counter, unusable
 
 #: What can change an answer, and so what a fingerprint covers (with the counters).
-_ANSWERING = ("app", "input", "platform", "platform_class", "repeat", "status", "runtime_s", "runnable")
+_ANSWERING = ("app", "input", "platform", "platform_class", "repeat", "status", "runtime_s", "runnable", EVENTS)
 #: Rows that a notebook shows.
 _SHOWN = 5
 
@@ -69,6 +71,12 @@ class RunsTable:
     def counters(self) -> list[str]:
         """The counter columns, by name."""
         return sorted(name for name in self.frame.columns if is_counter(name))
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """Each different text of the column ``events`` with its numeric events as columns, by name."""
+        texts = self.frame[EVENTS] if EVENTS in self.frame.columns else pl.Series(EVENTS, [], dtype=pl.String)
+        return distinct_events(texts.cast(pl.String))
 
     @property
     def succeeded(self) -> pl.DataFrame:

@@ -159,13 +159,13 @@ class Blend:
 
     def _standard(self, features: Features) -> Floats:
         """Return the encoded features without their rates."""
-        return self.encoder(features.with_rates().values_nf)[:, : len(features.columns)]
+        return self.encoder(features.derived().values_nf)[:, : len(features.columns)]
 
     def _ask(self, features: Features) -> tuple[Floats, Floats]:
         """Return log relative times, and each cell's gap to what is known."""
         parts, gaps = [], []
         for start in range(0, len(features), _CHUNK):
-            rated_ne = self._completed(features[start : start + _CHUNK]).with_rates().values_nf
+            rated_ne = self._completed(features[start : start + _CHUNK]).derived().values_nf
             standard_ne = self.encoder(rated_ne)
             trees_np, level_n = contrast(self.forest.predict(self.encoder.log(rated_ne)), self.base_p)
             process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from crossperf.arrays import Floats, Integers
+from crossperf.dataset.cells import relative_to
 from crossperf.dataset.features import Columns, Features
 from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.fitted.scales import Limits
@@ -62,16 +63,26 @@ class KnownRuns(LatentSpace, Protocol):
 class FittedModel:
     """What every model becomes once it has learned: asked with features whose columns are matched by name.
 
-    ``limits`` is ``None`` for a model that keeps to those of another (an adapted one).
+    ``limits`` is ``None`` for a model that keeps to those of another (an adapted one). ``sees_derived`` tells whether
+    its part is asked with rates and shares beside the columns, ``of_workload`` whether it answers with the vector of a
+    workload, the same from every source, which becomes relative to the source here.
     """
 
     columns: Columns
     part: Part
     limits: Limits | None = None
+    sees_derived: bool = False
+    of_workload: bool = False
 
     def predict(self, X: Any) -> Floats:
         """Return log relative times, N x P, within the limits of training."""
-        return self._limited(self.part.predict(self._features(X)))
+        features = self._features(X)
+        predicted_np = self.part.predict(features)
+        if self.of_workload:
+            # A row that does not tell its source keeps the vector as it is.
+            known_n = features.source_n >= 0
+            predicted_np[known_n] = relative_to(predicted_np[known_n], features.source_n[known_n])
+        return self._limited(predicted_np)
 
     def forecast(self, X: Any) -> Forecast:
         """Return predictions with the errors they may have; ask only where `forecasts`."""
@@ -84,7 +95,8 @@ class FittedModel:
         return isinstance(self.part, Forecaster)
 
     def _features(self, X: Any) -> Features:
-        return Features.read(X).matched(self.columns)
+        features = Features.read(X).matched(self.columns)
+        return features.derived() if self.sees_derived else features
 
     def _limited(self, predicted_np: Floats) -> Floats:
         return self.limits(predicted_np) if self.limits else predicted_np
