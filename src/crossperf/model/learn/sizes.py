@@ -6,8 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-#: Very short tables are trained for some steps at least.
+#: Each cell is seen so often that all are seen this often together, within limits.
+SEEN_CELLS, EPOCHS = 400_000, (40, 200)
+#: Very short tables are trained for some steps at least, one epoch in 20 of them.
 FEWEST_STEPS = 200
+#: Steps in an epoch, from which the size of a batch follows within limits.
+STEPS_IN_EPOCH, BATCHES = 50, (32, 128)
+#: Dropout of a table of 10,000 cells, and the most; it falls with the root of the cells.
+DROPOUT = (0.1, 0.5)
+#: Bins of a feature: fewer where tables are short, or so wide that the first layer would have more inputs than this.
+BINS, CELLS_IN_BIN, INPUTS = (4, 12), 50, 2500
+LATENT = (8, 64)
+#: The rate falls with the width of the layers, so that the outputs of a layer change as much in a step.
+HIGHEST_RATE = 3e-3
 
 
 @dataclass(frozen=True)
@@ -26,27 +37,33 @@ class Sized:
     def of(cls, cells: int, features: int, chosen: Mapping[str, Any]) -> Self:
         """Return the settings of a table, but for those that were chosen.
 
-        >>> Sized.of(1_000, 50, {}).epochs > Sized.of(10_000, 50, {}).epochs
-        True
-        >>> Sized.of(1_000, 50, {"epochs": 3}).epochs
+        >>> [Sized.of(cells, 50, {"width": 1024}).epochs for cells in (1_000, 5_000, 20_000)]
+        [200, 80, 40]
+        >>> Sized.of(1_000, 50, {"width": 1024, "epochs": 3}).epochs
         3
         """
         by_rule: dict[str, Any] = {
-            "epochs": 100,
-            "batch_size": 128,
-            "learning_rate": 1e-3,
-            "latent_dim": 64,
-            "bins": 12,
+            "epochs": within(EPOCHS, SEEN_CELLS // cells),
+            "batch_size": within(BATCHES, 1 << (cells // STEPS_IN_EPOCH).bit_length() - 1 if cells >= 100 else 0),
+            "learning_rate": min(HIGHEST_RATE, 1.0 / chosen["width"]),
+            "latent_dim": within(LATENT, features),
+            "bins": within(BINS, min(cells // CELLS_IN_BIN, INPUTS // max(features, 1))),
+            # Hidden features are a loss where the counters asked about are those of training.
             "mask_share": 0.0,
-            "dropout": 0.1,
+            "dropout": round(within(DROPOUT, DROPOUT[0] * (10_000 / cells) ** 0.5), 2),
         }
         return cls(**{own.name: chosen.get(own.name, by_rule[own.name]) for own in fields(cls)})
 
     def steps(self, cells: int) -> int:
         """Return the optimizer steps in which so many cells are seen in every epoch.
 
-        >>> Sized.of(1_280, 50, {"epochs": 40, "batch_size": 128}).steps(1_280)
+        >>> Sized.of(1_280, 50, {"width": 1024, "epochs": 40, "batch_size": 128}).steps(1_280)
         400
         """
         asked = round(self.epochs * cells / self.batch_size)
         return max(asked, round(FEWEST_STEPS * min(1.0, self.epochs / 20)), 1)
+
+
+def within(limits: tuple[Any, Any], value: Any) -> Any:
+    """Return a value, or the limit that it is beyond."""
+    return min(max(value, limits[0]), limits[1])
