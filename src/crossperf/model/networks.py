@@ -59,7 +59,7 @@ class _Network(Predictor):
         mean_p, scale_p = np.nanmean(learned_np, axis=0), np.nanstd(learned_np, axis=0)
         scale_p = np.where(scale_p > 1e-6, scale_p, 1.0)
         with seeded(self.seed, self._device):
-            network = self._build(len(features.columns), target_np.shape[1], bins).to(self._device)
+            network = v.kept_in_scale(self._build(len(features.columns), target_np.shape[1], bins)).to(self._device)
             network.train()
             # In the loss a platform counts as much as its times really vary.
             weight_p = scale_p / scale_p.mean()

@@ -67,7 +67,7 @@ class Bins:
 
     @classmethod
     def fit(cls, standard_nf: Floats, most: int) -> Bins:
-        """Return at most so many bins for each feature, by the quantiles of what was measured."""
+        """Return at most `most` bins for each feature, by the quantiles of what was measured."""
         edges = [_edges(values_n[~np.isnan(values_n)], most) for values_n in standard_nf.T]
         feature_b = np.repeat(np.arange(len(edges)), [max(len(own) - 1, 0) for own in edges])
         lower, width = (

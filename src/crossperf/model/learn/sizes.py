@@ -55,7 +55,7 @@ class Sized:
         return cls(**{own.name: chosen.get(own.name, by_rule[own.name]) for own in fields(cls)})
 
     def steps(self, cells: int) -> int:
-        """Return the optimizer steps in which so many cells are seen in every epoch.
+        """Return the optimizer steps for a number of cells.
 
         >>> Sized.of(1_280, 50, {"width": 1024, "epochs": 40, "batch_size": 128}).steps(1_280)
         400
