@@ -59,7 +59,7 @@ def test_the_calibration_on_cpu_cells_needs_cells_of_both_kinds(toy_data: Datase
 
 
 def test_the_summary_says_what_the_latent_space_carries_and_sees_a_collapse(toy_data: Dataset) -> None:
-    lively = quick().learn(toy_data).summary_
+    lively = quick(epochs=160).learn(toy_data).summary_
     assert 0 < lively["informed_units"] <= lively["latent_dim"] == 8
     assert lively["kl_nats"] > 1
     assert 0.1 < lively["decoder_gain"] <= 1

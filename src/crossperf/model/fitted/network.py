@@ -70,15 +70,14 @@ class Bins:
         """Return at most `most` bins for each feature, by the quantiles of what was measured."""
         edges = [_edges(values_n[~np.isnan(values_n)], most) for values_n in standard_nf.T]
         feature_b = np.repeat(np.arange(len(edges)), [max(len(own) - 1, 0) for own in edges])
-        lower, width = (
-            np.concatenate([part(own) for own in edges] or [np.empty(0)]) for part in (lambda own: own[:-1], np.diff)
-        )
+        lower = np.concatenate([np.empty(0), *(own[:-1] for own in edges)])
+        width = np.concatenate([np.empty(0), *(np.diff(own) for own in edges)])
         return cls(feature_b, lower.astype(np.float32), width.astype(np.float32))
 
     def __call__(self, x_nf: Singles) -> Singles:
         """Return the position in each bin, from 0 to 1, N x B; 0 where the feature was not measured."""
         position_nb = np.clip((x_nf[:, self.feature_b] - self.lower_b) / self.width_b, 0.0, 1.0)
-        return np.nan_to_num(position_nb)
+        return np.asarray(np.nan_to_num(position_nb), np.float32)
 
 
 def _edges(values_n: Floats, most: int) -> Floats:

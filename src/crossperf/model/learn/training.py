@@ -64,8 +64,8 @@ class Batch:
         return len(self.x_nf)
 
     def __getitem__(self, rows_n: Tensor | Integers) -> Batch:
-        parts = (part[rows_n] for part in (self.x_nf, self.seen_nf, self.y_np, self.known_np))
-        return Batch(*parts, self.weight_p)
+        cells = self.x_nf[rows_n], self.seen_nf[rows_n], self.y_np[rows_n], self.known_np[rows_n]
+        return Batch(*cells, self.weight_p)
 
 
 def filled(values: Floats, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -95,6 +95,10 @@ class Inputs(nn.Module):
     So a zero that was measured and a counter that was not are two different inputs.
     """
 
+    feature: Tensor
+    lower: Tensor
+    width: Tensor
+
     def __init__(self, features: int, bins: Bins | None = None) -> None:
         super().__init__()
         bins = bins or Bins(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
