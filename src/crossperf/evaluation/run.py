@@ -138,11 +138,12 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
     off: dict[str, dict[str, Any]] = {
         "vae-dnn": {},
         "without calibrated sigma": {"calibrated": False},
-        "without CPU first": {"cpu_steps": 0},
+        "without CPU first": {"cpu_part": 0.0},
         "without KL schedule": {"kl_schedule": "constant"},
         "with cyclical KL": {"kl_schedule": "cyclical"},
-        "without feedback": {"feedback_steps": 0, "vae_steps": 770, "dnn_steps": 900},
-        "without masking": {"mask_share": 0.0},
+        "without feedback": {"vae_part": 0.82, "feedback_part": 0.0, "dnn_part": 0.96},
+        "without bins": {"bins": 1},
+        "with masking": {"mask_share": 0.1},
         "with early stopping": {"validation_share": 0.15},
     }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -16,8 +16,10 @@ from crossperf.dataset.features import Features
 from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.model import Part
-from crossperf.model.fitted.network import LatentNetwork, Network
+from crossperf.model.fitted.network import Bins, LatentNetwork, Network
 from crossperf.model.fitted.scales import Encoder, Limits
+from crossperf.model.learn.sizes import Sized
+from crossperf.model.learn.together import common_contrast
 
 try:
     import torch
@@ -26,11 +28,8 @@ except ImportError as error:
     raise MissingDependencyError("The networks need PyTorch: pip install 'crossperf[torch]'") from error
 
 from crossperf.model.learn import vae as v
-from crossperf.model.learn.training import Batch, Stepper, batches, contrast_loss, device_for, plain, seeded, watched
+from crossperf.model.learn.training import Batch, Stepper, batches, device_for, plain, robust_loss, seeded, watched
 
-#: How often the cells of a table are seen, at least and at most, all stages together, but for very short tables.
-EPOCHS = (12, 100)
-FEWEST_STEPS = 200
 #: The VAE is held by its KL term, and needs little of this.
 _VAE_WEIGHT_DECAY = 1e-4
 #: The loss on the groups held out, or nothing to watch.
@@ -38,9 +37,11 @@ Watch = Callable[[], float] | None
 
 
 class _Network(Predictor):
-    """What the networks share: encoded features, standardised targets, and settings that are checked in one place."""
+    """What the networks share: encoded features, contrasts as targets, and settings that are checked in one place."""
 
-    mask_share: float
+    epochs: float | None
+    bins: int | None
+    mask_share: float | None
     validation_share: float
     device: str
     seed: int
@@ -48,20 +49,26 @@ class _Network(Predictor):
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         self._check_settings()
         self._device = device_for(self.device)
+        chosen = {name: value for name, value in self.get_params().items() if value is not None}
+        self._sized = Sized.of(*features.shape, chosen)
         encoder = Encoder.fit(features.values_nf)
-        mean_p = np.nanmean(target_np, axis=0)
-        contrast_np = target_np - np.nanmean(target_np, axis=1, keepdims=True)
-        scale_p = np.nanstd(contrast_np if target_np.shape[1] > 1 else target_np, axis=0)
+        standard_nf = encoder(features.values_nf)
+        bins = Bins.fit(standard_nf, self._sized.bins)
+        source_free = is_relative_to_source(target_np, features.source_n)
+        learned_np = common_contrast(target_np)[0] if source_free else target_np
+        mean_p, scale_p = np.nanmean(learned_np, axis=0), np.nanstd(learned_np, axis=0)
         scale_p = np.where(scale_p > 1e-6, scale_p, 1.0)
-        standard_np = (target_np - mean_p) / scale_p
         with seeded(self.seed, self._device):
-            network = self._build(len(features.columns), target_np.shape[1]).to(self._device)
+            network = v.kept_in_scale(self._build(len(features.columns), target_np.shape[1], bins)).to(self._device)
             network.train()
-            cells = Batch.of(encoder(features.values_nf), standard_np, self._device)
+            # In the loss a platform counts as much as its times really vary.
+            weight_p = scale_p / scale_p.mean()
+            cells = Batch.of(standard_nf, (learned_np - mean_p) / scale_p, self._device, weight_p)
             train_n, held_out_n = self._hold_out(groups.workload_n)
             watch = self._loss_of(network, cells[held_out_n]) if len(held_out_n) else None
+            self.fit_summary_: dict[str, Any] = asdict(self._sized)
             self._train(network, cells[train_n], groups.cpu_n[train_n], watch)
-        return self._fitted(encoder, mean_p, scale_p, network)
+        return self._fitted(encoder, mean_p, scale_p, network, {"bins": bins, "source_free": source_free})
 
     def _hold_out(self, groups_n: Integers) -> tuple[Integers, Integers]:
         """Return the rows to train on and the rows to watch: whole groups, drawn by the seed."""
@@ -72,23 +79,23 @@ class _Network(Predictor):
 
     def _shown(self, seen_nf: Tensor) -> Tensor:
         """Return what the network is shown: what was seen, less a random share."""
-        if not self.mask_share:
+        if not self._sized.mask_share:
             return seen_nf
-        return seen_nf * (torch.rand_like(seen_nf) >= self.mask_share)
+        return seen_nf * (torch.rand_like(seen_nf) >= self._sized.mask_share)
 
     def _loss_of(self, network: nn.Module, held: Batch) -> Watch:
-        return lambda: float(contrast_loss(self._forward(network, held.x_nf, held.seen_nf) - held.y_np, held.known_np))
+        return lambda: float(robust_loss(self._forward(network, held.x_nf, held.seen_nf), held))
 
     def _check_settings(self) -> None:
         for name, value in self.get_params().items():
             low = 0 if name not in _AT_LEAST_ONE else 1
             if isinstance(value, int | float) and name != "seed" and not isinstance(value, bool) and not value >= low:
                 raise self._unfit(name, f"{low} or more")
-            if name in _SHARES and not value < 1:
+            if name in _SHARES and value is not None and not value < 1:
                 raise self._unfit(name, "a share below 1")
 
     @abstractmethod
-    def _build(self, n_features: int, n_outputs: int) -> nn.Module:
+    def _build(self, n_features: int, n_outputs: int, bins: Bins) -> nn.Module:
         """Return the untrained network."""
 
     @abstractmethod
@@ -100,34 +107,34 @@ class _Network(Predictor):
         """Return standardised targets."""
 
     @abstractmethod
-    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any) -> Part:
+    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, how: dict[str, Any]) -> Part:
         """Return the trained network as plain arrays."""
 
 
-_AT_LEAST_ONE = ("latent_dim", "vae_width", "width", "depth", "batch_size", "kl_cycles")
+_AT_LEAST_ONE = ("latent_dim", "vae_width", "width", "depth", "batch_size", "kl_cycles", "bins")
 _SHARES = ("mask_share", "dropout", "validation_share")
 
 
-def steps_for(cells: int, batch_size: int, steps: int, all_steps: int | None = None) -> int:
-    """Return the steps of a stage, scaled with the others so that a table is seen neither too often nor too rarely.
+def is_relative_to_source(target_np: Floats, source_n: Integers) -> bool:
+    """Return whether every row's source is known and its target there is 0, as log(time / time on the source) is.
 
-    >>> [steps_for(cells, 128, 500, 1000) for cells in (256, 2_000, 128_000)]
-    [100, 500, 6000]
-    >>> steps_for(10, 128, 500, 1000)
-    100
+    >>> [is_relative_to_source(np.array([[0.0, 1.0]]), np.array([source])) for source in (0, 1, -1)]
+    [True, False, False]
     """
-    least, most = (epochs * cells / batch_size for epochs in EPOCHS)
-    planned = max(all_steps or steps, 1)
-    return round(steps * min(max(planned, least), max(most, FEWEST_STEPS)) / planned)
+    if target_np.shape[1] == 1 or (source_n < 0).any() or source_n.max() >= target_np.shape[1]:
+        return False
+    return bool((target_np[np.arange(len(target_np)), source_n] == 0).all())
 
 
 @dataclass(eq=False, repr=False)
 class VaeDnn(_Network):
     """The seed's method: a latent space of counters over all platforms, then a deep regressor on it.
 
-    In order: the VAE's decoder is calibrated on cells of class ``cpu``; the VAE learns from all cells, the
-    KL term's weight on a schedule that ends at 1; for the later part of its steps the regressor's loss joins
-    the VAE's; then the regressor alone is trained on the latent mean. Each stage can be switched off.
+    It learns the vector of the workload, log times less their mean over platforms, which is the same whichever platform
+    was profiled; times relative to the source follow. In order: the VAE's decoder is calibrated on cells of class
+    ``cpu``; the VAE learns from all cells, the KL term's weight on a schedule that ends at 1; for the later part of its
+    epochs the regressor's loss joins the VAE's; then the regressor alone is trained on the latent mean. Each stage can
+    be switched off. What is ``None`` follows from the numbers of cells and features (`learn.sizes`).
 
     Parameters
     ----------
@@ -137,38 +144,43 @@ class VaeDnn(_Network):
         The regressor: 3 layers of 1024, as in the seed.
     calibrated
         One sigma shared by all features at its optimum; off: sigma is 1.
-    cpu_steps, vae_steps, feedback_steps, dnn_steps
-        Optimizer steps of the four stages; 0 switches a stage off. Long tables get more and short ones fewer,
-        so that each cell is seen between 12 and 100 times (more often in tables of less than 256 cells).
+    epochs
+        How often each cell is seen, all stages together.
+    cpu_part, vae_part, feedback_part, dnn_part
+        How the epochs are divided among the four stages; 0 switches a stage off.
     feedback_weight
         Weight of the regressor's loss beside the VAE's, in nats for each feature.
-    validation_share
-        Share of the groups held out to stop early on and to choose the best weights; 0 trains on all of them.
+    bins
+        Most bins of the piecewise-linear encoding of a feature; 1 leaves it out.
     mask_share
         Share of the measured features hidden from the encoder, so that it learns to do without.
+    validation_share
+        Share of the groups held out to stop early on and to choose the best weights; 0 trains on all of them.
 
-    >>> quick = VaeDnn(latent_dim=2, vae_width=8, width=8, vae_steps=2, feedback_steps=5, dnn_steps=2)
+    >>> quick = VaeDnn(latent_dim=2, vae_width=8, width=8, epochs=2)
     >>> quick.fit([[0.0], [1.0]], [[0.0, 1.0]] * 2).predict([[0.5]]).shape
     (1, 2)
     """
 
     name: ClassVar[str] = "vae-dnn"
-    latent_dim: int = 32
+    latent_dim: int | None = None
     vae_width: int = 256
     width: int = 1024
     depth: int = 3
     calibrated: bool = True
     kl_schedule: v.Schedule = "linear"
     kl_cycles: int = 4
-    cpu_steps: int = 20
-    vae_steps: int = 20
-    feedback_steps: int = 750
-    dnn_steps: int = 150
-    feedback_weight: float = 10.0
-    mask_share: float = 0.1
-    dropout: float = 0.5
-    batch_size: int = 128
-    learning_rate: float = 1e-3
+    epochs: float | None = None
+    cpu_part: float = 0.02
+    vae_part: float = 0.02
+    feedback_part: float = 0.8
+    dnn_part: float = 0.16
+    feedback_weight: float = 1.0
+    bins: int | None = None
+    mask_share: float | None = None
+    dropout: float | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
     weight_decay: float = 1e-2
     validation_share: float = 0.0
     device: str = "auto"
@@ -179,11 +191,12 @@ class VaeDnn(_Network):
         if self.kl_schedule not in get_args(v.Schedule):
             raise self._unfit("kl_schedule", f"one of {', '.join(get_args(v.Schedule))}")
 
-    def _build(self, n_features: int, n_outputs: int) -> nn.Module:
+    def _build(self, n_features: int, n_outputs: int, bins: Bins) -> nn.Module:
+        latent_dim = self._sized.latent_dim
         return nn.ModuleDict(
             {
-                "vae": v.Vae(n_features, self.latent_dim, self.vae_width),
-                "regressor": v.layers(self.latent_dim, n_outputs, self.width, self.depth, self.dropout),
+                "vae": v.Vae(n_features, latent_dim, self.vae_width, bins),
+                "regressor": v.layers(latent_dim, n_outputs, self.width, self.depth, self._sized.dropout),
             }
         )
 
@@ -191,37 +204,31 @@ class VaeDnn(_Network):
         mean_nk, _ = network["vae"].encode(x_nf, seen_nf)
         return network["regressor"](mean_nk)  # type: ignore[no-any-return]
 
-    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any) -> Part:
-        return LatentNetwork(encoder, mean_p, scale_p, plain(network["regressor"]), plain(network["vae"].encoder))
+    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, how: dict[str, Any]) -> Part:
+        regressor, vae_encoder = plain(network["regressor"]), plain(network["vae"].encoder)
+        return LatentNetwork(encoder, mean_p, scale_p, regressor, vae_encoder, **how)
 
     def _train(self, network: Any, cells: Batch, cpu_n: Mask, watch: Watch) -> None:
-        stages = (self.cpu_steps, self.vae_steps, self.feedback_steps, self.dnn_steps)
-        cpu_steps, vae_steps, feedback_steps, dnn_steps = (
-            steps_for(len(cells), self.batch_size, steps, sum(stages)) for steps in stages
-        )
-        self.fit_summary_: dict[str, Any] = {}
-        self._calibrate_on_cpu(network["vae"], cells, cpu_n, cpu_steps)
-        regressor = network["regressor"]
-        stepper = Stepper(regressor.parameters(), self.learning_rate, feedback_steps + dnn_steps, self.weight_decay)
+        parts = (self.cpu_part, self.vae_part, self.feedback_part, self.dnn_part)
+        steps = self._sized.steps(len(cells))
+        cpu_steps, vae_steps, feedback_steps, dnn_steps = (round(steps * part / sum(parts)) for part in parts)
+        vae, regressor, rate = network["vae"], network["regressor"], self._sized.learning_rate
+        self._calibrate_on_cpu(vae, cells, cpu_n, cpu_steps)
+        stepper = Stepper(regressor.parameters(), rate, feedback_steps + dnn_steps, self.weight_decay)
         self._learn_latent_space(network, cells, stepper, vae_steps, feedback_steps, watch)
         with torch.no_grad():
-            latent_nk, _ = network["vae"].encode(cells.x_nf, cells.seen_nf)
-        active = v.active_units(latent_nk)
-        self.fit_summary_ |= {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
-        for rows in watched(batches(len(cells), self.batch_size, dnn_steps, self._device), network, watch):
-            stepper.follow(contrast_loss(regressor(latent_nk[rows]) - cells.y_np[rows], cells.known_np[rows]))
-        # Active latent units (none is a collapse), sigma of the decoder, and KL of the last batch.
-        self.fit_summary_ |= {
-            name: float(value) for name, value in self.fit_summary_.items() if isinstance(value, Tensor)
-        }
+            latent_nk, _ = vae.encode(cells.x_nf, cells.seen_nf)
+            self.fit_summary_ |= asdict(v.Information.of(vae, cells.x_nf, cells.seen_nf))
+        for rows in watched(batches(len(cells), self._sized.batch_size, dnn_steps, self._device), network, watch):
+            stepper.follow(robust_loss(regressor(latent_nk[rows]), cells[rows]))
 
     def _calibrate_on_cpu(self, vae: v.Vae, cells: Batch, cpu_n: Mask, steps: int) -> None:
         """Train the VAE on the cells of class cpu, where the table has such cells and others."""
         if not cpu_n.any() or cpu_n.all():
             return
         cpu_cells = cells[np.flatnonzero(cpu_n)]
-        stepper = Stepper(vae.parameters(), self.learning_rate, steps, _VAE_WEIGHT_DECAY)
-        for rows in batches(len(cpu_cells), self.batch_size, steps, self._device):
+        stepper = Stepper(vae.parameters(), self._sized.learning_rate, steps, _VAE_WEIGHT_DECAY)
+        for rows in batches(len(cpu_cells), self._sized.batch_size, steps, self._device):
             stepper.follow(self._bound(vae, cpu_cells[rows], kl_weight=1.0).loss)
 
     def _learn_latent_space(
@@ -229,27 +236,24 @@ class VaeDnn(_Network):
     ) -> None:
         """Train the VAE on all cells; after `vae_steps` the regressor learns along and its loss joins in."""
         vae, steps = network["vae"], vae_steps + feedback_steps
-        stepper = Stepper(vae.parameters(), self.learning_rate, steps, _VAE_WEIGHT_DECAY)
+        stepper = Stepper(vae.parameters(), self._sized.learning_rate, steps, _VAE_WEIGHT_DECAY)
         # In nats for each feature, so that neither loss drowns the other as tables grow wider.
         vae_share = 1.0 / (self.feedback_weight * cells.x_nf.shape[1]) if self.feedback_weight else 1.0
-        plan = batches(len(cells), self.batch_size, steps, self._device)
+        plan = batches(len(cells), self._sized.batch_size, steps, self._device)
         for step, rows in enumerate(watched(plan, network, watch if feedback_steps else None)):
             batch = cells[rows]
             bound = self._bound(vae, batch, v.kl_weight(self.kl_schedule, step / max(steps - 1, 1), self.kl_cycles))
             if step < vae_steps:
                 stepper.follow(bound.loss)
                 continue
-            residual_np = network["regressor"](bound.mean_nk) - batch.y_np
             regressor.clear()
-            stepper.follow(vae_share * bound.loss + contrast_loss(residual_np, batch.known_np))
+            stepper.follow(vae_share * bound.loss + robust_loss(network["regressor"](bound.mean_nk), batch))
             regressor.step()
 
     def _bound(self, vae: v.Vae, cells: Batch, kl_weight: float) -> v.Bound:
         """Return the negative evidence bound of a batch, with a share of its features hidden."""
         shown_nf = self._shown(cells.seen_nf)
-        bound = v.negative_bound(vae, cells.x_nf, cells.seen_nf, shown_nf, kl_weight, calibrated=self.calibrated)
-        self.fit_summary_ |= {"sigma": bound.log_sigma.exp(), "kl_nats": bound.kl_n.mean()}
-        return bound
+        return v.negative_bound(vae, cells.x_nf, cells.seen_nf, shown_nf, kl_weight, calibrated=self.calibrated)
 
 
 @dataclass(eq=False, repr=False)
@@ -258,36 +262,38 @@ class Dnn(_Network):
 
     Parameters are those of `VaeDnn`.
 
-    >>> Dnn(width=8, dnn_steps=5).fit([[0.0], [1.0]], [[0.0, 1.0]] * 2).predict([[0.5]]).shape
+    >>> Dnn(width=8, epochs=2).fit([[0.0], [1.0]], [[0.0, 1.0]] * 2).predict([[0.5]]).shape
     (1, 2)
     """
 
     name: ClassVar[str] = "dnn"
     width: int = 1024
     depth: int = 3
-    dnn_steps: int = 900
-    mask_share: float = 0.1
-    dropout: float = 0.5
-    batch_size: int = 128
-    learning_rate: float = 1e-3
+    epochs: float | None = None
+    bins: int | None = None
+    mask_share: float | None = None
+    dropout: float | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
     weight_decay: float = 1e-2
     validation_share: float = 0.0
     device: str = "auto"
     seed: int = 0
 
-    def _build(self, n_features: int, n_outputs: int) -> nn.Module:
-        return v.layers(2 * n_features, n_outputs, self.width, self.depth, self.dropout)
+    def _build(self, n_features: int, n_outputs: int, bins: Bins) -> nn.Module:
+        inputs = v.Inputs(n_features, bins)
+        return nn.Sequential(inputs, v.layers(inputs.count, n_outputs, self.width, self.depth, self._sized.dropout))
 
     def _forward(self, network: Any, x_nf: Tensor, seen_nf: Tensor) -> Tensor:
-        return network(torch.cat([x_nf * seen_nf, seen_nf], dim=1))  # type: ignore[no-any-return]
+        inputs, regressor = network
+        return regressor(inputs(x_nf, seen_nf))  # type: ignore[no-any-return]
 
-    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any) -> Part:
-        return Network(encoder, mean_p, scale_p, plain(network))
+    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, how: dict[str, Any]) -> Part:
+        return Network(encoder, mean_p, scale_p, plain(network), **how)
 
     def _train(self, network: Any, cells: Batch, cpu_n: Mask, watch: Watch) -> None:
-        steps = steps_for(len(cells), self.batch_size, self.dnn_steps)
-        stepper = Stepper(network.parameters(), self.learning_rate, steps, self.weight_decay)
-        for rows in watched(batches(len(cells), self.batch_size, steps, self._device), network, watch):
+        steps = self._sized.steps(len(cells))
+        stepper = Stepper(network.parameters(), self._sized.learning_rate, steps, self.weight_decay)
+        for rows in watched(batches(len(cells), self._sized.batch_size, steps, self._device), network, watch):
             batch = cells[rows]
-            predicted_np = self._forward(network, batch.x_nf, self._shown(batch.seen_nf))
-            stepper.follow(contrast_loss(predicted_np - batch.y_np, batch.known_np))
+            stepper.follow(robust_loss(self._forward(network, batch.x_nf, self._shown(batch.seen_nf)), batch))

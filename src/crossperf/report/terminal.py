@@ -85,7 +85,14 @@ def training(model: TrainedModel) -> None:
     )
     if "active_units" in summary:
         collapsed = " (collapsed: the regressor sees nothing)" if summary["collapsed"] else ""
-        _show(f"latent space: {summary['active_units']} of {summary['latent_dim']} units active{collapsed}")
+        line = f"{summary['active_units']} of {summary['latent_dim']} units active"
+        if "kl_nats" in summary and "decoder_gain" in summary:
+            line = (
+                f"{summary['informed_units']} of {summary['latent_dim']} units carry information, "
+                f"{summary['kl_nats']:.1f} nats in all; the decoder restores {summary['decoder_gain']:.0%} of the "
+                "features' variance"
+            )
+        _show(f"latent space: {line}{collapsed}")
 
 
 def predictions(answer: Answer) -> None:

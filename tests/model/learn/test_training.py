@@ -1,4 +1,4 @@
-"""Batches, early stopping and the loss between platforms."""
+"""Batches, early stopping and the loss over platforms."""
 
 import numpy as np
 import pytest
@@ -34,19 +34,29 @@ def test_watching_stops_when_the_loss_rises_and_leaves_the_best_weights() -> Non
     assert network.weight.item() == 1.0
 
 
-def test_an_error_common_to_all_platforms_costs_less_than_one_between_them() -> None:
-    seen = torch.ones(1, 2)
-    common = training.contrast_loss(torch.tensor([[0.5, 0.5]]), seen).item()
-    between = training.contrast_loss(torch.tensor([[0.5, -0.5]]), seen).item()
-    assert common == pytest.approx(0.3 * 0.125)
-    assert between == pytest.approx(0.125)
+def cells(target: list[list[float]], weights: list[float]) -> training.Batch:
+    return training.Batch.of(np.zeros((len(target), 1)), np.array(target), CPU, np.array(weights))
+
+
+def test_the_loss_is_half_the_square_near_zero_and_linear_beyond_worked_by_hand() -> None:
+    near = training.robust_loss(torch.tensor([[0.2, 0.0]]), cells([[0.0, 0.0]], [1.0, 1.0])).item()
+    far = training.robust_loss(torch.tensor([[2.0, 0.0]]), cells([[0.0, 0.0]], [1.0, 1.0])).item()
+    assert near == pytest.approx(0.5 * 0.2**2 / 2)
+    assert far == pytest.approx(0.3 * (2.0 - 0.15) / 2)
+
+
+def test_a_platform_whose_times_vary_more_costs_more() -> None:
+    first, second = (
+        training.robust_loss(torch.tensor([error]), cells([[0.0, 0.0]], [1.5, 0.5])).item()
+        for error in ([0.1, 0.0], [0.0, 0.1])
+    )
+    assert first == pytest.approx(9 * second)
 
 
 def test_platforms_that_were_not_measured_cost_nothing() -> None:
-    error = torch.tensor([[0.4, -0.4, 100.0]])
-    seen = torch.tensor([[1.0, 1.0, 0.0]])
-    two = training.contrast_loss(error[:, :2], seen[:, :2]).item()
-    assert training.contrast_loss(error, seen).item() == pytest.approx(two)
+    two = training.robust_loss(torch.tensor([[0.4, -0.4]]), cells([[0.0, 0.0]], [1.0, 1.0])).item()
+    third = cells([[0.0, 0.0, np.nan]], [1.0, 1.0, 1.0])
+    assert training.robust_loss(torch.tensor([[0.4, -0.4, 100.0]]), third).item() == pytest.approx(two)
 
 
 def test_filled_puts_zeros_where_nothing_was_seen() -> None:

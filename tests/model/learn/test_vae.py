@@ -1,13 +1,17 @@
 """The losses of the VAE, each by a second road."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
+from crossperf.model.fitted.network import Bins, Mlp, Network
+from crossperf.model.fitted.scales import Encoder
 from crossperf.model.learn import vae
+from crossperf.model.learn.training import filled
 
 
 def test_kl_agrees_with_torchs_own_distributions() -> None:
@@ -72,9 +76,52 @@ def test_active_units_counts_the_units_that_vary() -> None:
     assert vae.active_units(means) == 1
 
 
-def test_a_counter_that_was_not_measured_and_a_measured_zero_are_two_inputs() -> None:
+def untrained(**settings: Any) -> vae.Vae:
     torch.manual_seed(0)
-    network = vae.Vae(features=3, latent_dim=2, width=8)
+    return vae.Vae(features=3, latent_dim=2, width=8, **settings)
+
+
+def test_a_space_that_varies_and_tells_nothing_has_collapsed() -> None:
+    """Means that vary by a tenth of a spread make units active; the decoder that ignores them restores nothing."""
+    x = torch.randn(2000, 3, generator=torch.Generator().manual_seed(1))
+    network = untrained()
+    torch.nn.init.zeros_(network.decoder[-1].weight)
+    torch.nn.init.zeros_(network.decoder[-1].bias)
+    with torch.no_grad():
+        network.encoder[-1].weight.mul_(6.0)
+        facts = vae.Information.of(network, x, torch.ones_like(x))
+    assert facts.active_units == 2
+    assert facts.decoder_gain == pytest.approx(0.0, abs=0.01)
+    assert facts.collapsed
+
+
+def test_information_is_that_of_a_channel_worked_by_hand() -> None:
+    """A unit that copies a feature with noise of a fifth: KL and error follow from mean and variance alone."""
+    x = torch.randn(20_000, 1, generator=torch.Generator().manual_seed(1))
+    network = vae.Vae(features=1, latent_dim=1, width=2)
+    log_var = 2 * math.log(0.2)
+    network.encode = lambda x_nf, seen_nf: (x_nf, torch.full_like(x_nf, log_var))  # type: ignore[method-assign]
+    network.decoder = torch.nn.Identity()  # type: ignore[assignment]
+    facts = vae.Information.of(network, x, torch.ones_like(x))
+    assert facts.kl_nats == pytest.approx(0.5 * (1.0 + 0.04 - 1.0 - log_var), rel=0.02)
+    assert facts.sigma == pytest.approx(0.2, rel=0.02)
+    assert facts.decoder_gain == pytest.approx(1 - 0.04, abs=0.005)
+    assert (facts.informed_units, facts.collapsed) == (1, False)
+
+
+def test_what_the_first_layer_sees_in_training_is_what_the_fitted_model_computes() -> None:
+    rng = np.random.default_rng(0)
+    standard_nf = rng.normal(size=(50, 3))
+    standard_nf[rng.random((50, 3)) < 0.2] = np.nan
+    bins = Bins.fit(standard_nf, most=4)
+    x_nf, seen_nf = filled(standard_nf, torch.device("cpu"))
+    nothing = Mlp((), ())
+    expected = Network(Encoder.fit(standard_nf), *[np.zeros(1)] * 2, nothing, bins=bins).inputs(standard_nf)
+    np.testing.assert_allclose(vae.Inputs(3, bins)(x_nf, seen_nf).numpy(), expected, atol=1e-6)
+
+
+def test_a_counter_that_was_not_measured_and_a_measured_zero_are_two_inputs() -> None:
+    network = untrained()
     x = torch.zeros(1, 3)
     measured, _ = network.encode(x, torch.ones(1, 3))
     missing, _ = network.encode(x, torch.tensor([[1.0, 0.0, 1.0]]))
@@ -82,8 +129,7 @@ def test_a_counter_that_was_not_measured_and_a_measured_zero_are_two_inputs() ->
 
 
 def test_what_was_not_measured_cannot_reach_the_encoder() -> None:
-    torch.manual_seed(0)
-    network = vae.Vae(features=3, latent_dim=2, width=8)
+    network = untrained()
     seen = torch.tensor([[1.0, 0.0, 1.0]])
     first, _ = network.encode(torch.tensor([[1.0, 5.0, 2.0]]), seen)
     other, _ = network.encode(torch.tensor([[1.0, -9.0, 2.0]]), seen)

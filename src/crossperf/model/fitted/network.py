@@ -1,24 +1,26 @@
 """Fitted networks: a perceptron as its weights, regressors on features or on a latent space, many in one batch."""
 
-# N cells, F features, V features that some cells lack, Q bins of a feature, I inputs, O outputs, K latent units,
-# M members, P platforms
+# N cells, F features, V features that some cells lack, Q bins of a feature, B bins of all features, I inputs,
+# O outputs, K latent units, M members, P platforms
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf.arrays import Floats, Mask
+from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
 from crossperf.model.fitted.scales import Encoder
 
 Singles = NDArray[np.float32]
 #: Cells predicted at a time: large enough for the matrix units, small enough for the caches.
 _ROWS = 512
+#: Bins are no narrower than this: a feature that hardly varies says nothing about where in it a cell lies.
+NARROWEST_BIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -49,26 +51,88 @@ def seen_beside(standard_nf: NDArray[np.float64]) -> Singles:
 
 
 @dataclass(frozen=True)
+class Bins:
+    """Where in each of its bins a feature lies: its piecewise-linear encoding (Gorishniy et al. 2022).
+
+    The edges are quantiles of training cells. A feature of at most two values needs no bins and has none.
+
+    >>> bins = Bins.fit(np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 1.0]]), most=2)
+    >>> bins.feature_b.tolist(), bins(np.array([[3.0, 1.0]], np.float32)).tolist()
+    ([0, 0], [[1.0, 0.5]])
+    """
+
+    feature_b: Integers
+    lower_b: Singles
+    width_b: Singles
+
+    @classmethod
+    def fit(cls, standard_nf: Floats, most: int) -> Bins:
+        """Return at most `most` bins for each feature, by the quantiles of what was measured."""
+        edges = [_edges(values_n[~np.isnan(values_n)], most) for values_n in standard_nf.T]
+        feature_b = np.repeat(np.arange(len(edges)), [max(len(own) - 1, 0) for own in edges])
+        lower = np.concatenate([np.empty(0), *(own[:-1] for own in edges)])
+        width = np.concatenate([np.empty(0), *(np.diff(own) for own in edges)])
+        return cls(feature_b, lower.astype(np.float32), width.astype(np.float32))
+
+    def __call__(self, x_nf: Singles) -> Singles:
+        """Return the position in each bin, from 0 to 1, N x B; 0 where the feature was not measured."""
+        position_nb = np.clip((x_nf[:, self.feature_b] - self.lower_b) / self.width_b, 0.0, 1.0)
+        return np.asarray(np.nan_to_num(position_nb), np.float32)
+
+
+def _edges(values_n: Floats, most: int) -> Floats:
+    """Return the edges of a feature's bins, none where there would be a single one."""
+    if not len(values_n):
+        return np.empty(0)
+    edges = np.quantile(values_n, np.linspace(0, 1, most + 1), method="nearest")
+    edges = edges[np.concatenate([[True], np.diff(edges) > NARROWEST_BIN])]
+    return edges if len(edges) > 2 else np.empty(0)
+
+
+@dataclass(frozen=True)
 class Network:
-    """A regressor from encoded features to standardised targets."""
+    """A regressor from encoded features to standardised targets.
+
+    ``source_free``: what it learned belongs to the workload, whichever platform it was measured on; times relative to
+    the source follow from it.
+    """
 
     kind: ClassVar[str] = "network"
     encoder: Encoder
     mean_p: Floats
     scale_p: Floats
     regressor: Mlp
+    bins: Bins | None = field(default=None, kw_only=True)
+    source_free: bool = field(default=False, kw_only=True)
 
     def predict(self, features: Features) -> Floats:
         """Return log relative times."""
-        standard_np = self._in_chunks(self._forward, features)
-        return np.asarray(standard_np * self.scale_p + self.mean_p)
+        predicted_np = self._in_chunks(self._forward, features) * self.scale_p + self.mean_p
+        return to_source(predicted_np, features.source_n) if self.source_free else predicted_np
 
     def _forward(self, inputs_ni: Singles) -> Singles:
         return self.regressor(inputs_ni)
 
     def _in_chunks(self, forward: Callable[[Singles], Singles], features: Features) -> Floats:
         chunks = (features.values_nf[start : start + _ROWS] for start in range(0, len(features), _ROWS))
-        return np.concatenate([forward(seen_beside(self.encoder(rows_nf))) for rows_nf in chunks]).astype(np.float64)
+        return np.concatenate([forward(self.inputs(self.encoder(rows_nf))) for rows_nf in chunks]).astype(np.float64)
+
+    def inputs(self, standard_nf: Floats) -> Singles:
+        """Return what the first layer sees: the features, which were measured, and their places in their bins."""
+        inputs_ni = seen_beside(standard_nf)
+        if self.bins is None:
+            return inputs_ni
+        return np.concatenate([inputs_ni, self.bins(standard_nf.astype(np.float32))], axis=1)
+
+
+def to_source(log_time_np: Floats, source_n: Integers) -> Floats:
+    """Return log times less that on the source; a row whose source is not known (-1) stays.
+
+    >>> to_source(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([1, -1])).tolist()
+    [[-2.0, 0.0], [1.0, 3.0]]
+    """
+    own_n = np.take_along_axis(log_time_np, np.maximum(source_n, 0)[:, None], axis=1)[:, 0]
+    return np.asarray(log_time_np - np.where(source_n < 0, 0.0, own_n)[:, None])
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
 from crossperf.model.fitted.network import Mlp
 
+#: Errors beyond this share of the typical spread count linearly.
+HUBER = 0.3
+
 
 def device_for(name: str) -> torch.device:
     """Return the device of a name; ``auto`` is a GPU where torch sees one."""
@@ -49,17 +52,20 @@ class Batch:
     seen_nf: Tensor
     y_np: Tensor
     known_np: Tensor
+    weight_p: Tensor
 
     @classmethod
-    def of(cls, encoded_nf: Floats, standard_np: Floats, device: torch.device) -> Batch:
+    def of(cls, encoded_nf: Floats, standard_np: Floats, device: torch.device, weight_p: Floats) -> Batch:
         """Return the cells of encoded features and standard targets, NaN where there is none."""
-        return cls(*filled(encoded_nf, device), *filled(standard_np, device))
+        weight = torch.as_tensor(weight_p, dtype=torch.float32, device=device)
+        return cls(*filled(encoded_nf, device), *filled(standard_np, device), weight)
 
     def __len__(self) -> int:
         return len(self.x_nf)
 
     def __getitem__(self, rows_n: Tensor | Integers) -> Batch:
-        return Batch(self.x_nf[rows_n], self.seen_nf[rows_n], self.y_np[rows_n], self.known_np[rows_n])
+        cells = self.x_nf[rows_n], self.seen_nf[rows_n], self.y_np[rows_n], self.known_np[rows_n]
+        return Batch(*cells, self.weight_p)
 
 
 def filled(values: Floats, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -135,18 +141,14 @@ class Stepper:
         self._schedule.step()
 
 
-def contrast_loss(error_np: Tensor, seen_np: Tensor, level_weight: float = 0.3) -> Tensor:
-    """Return the Huber loss of errors in relative times: between platforms first, the common level second.
+def robust_loss(predicted_np: Tensor, cells: Batch) -> Tensor:
+    """Return the Huber loss of standard targets, nearly the mean absolute error yet smooth.
 
-    An error that is the same on every platform changes no ranking and no time relative to the fastest; it
-    only shifts the source platform's own 1x. So the mean of each cell's errors counts for less.
+    A platform counts as much as its times vary, and a cell the same however many platforms it was measured on.
     """
-    count_n = seen_np.sum(dim=1).clamp(min=1.0)
-    level_n = (error_np * seen_np).sum(dim=1) / count_n
-    contrast_np = (error_np - level_n[:, None]) * seen_np
-    zero = torch.zeros_like
-    between = functional.huber_loss(contrast_np, zero(contrast_np), reduction="sum") / seen_np.sum().clamp(min=1.0)
-    return between + level_weight * functional.huber_loss(level_n, zero(level_n))
+    error_np = (predicted_np - cells.y_np) * cells.weight_p
+    loss_np = functional.huber_loss(error_np, torch.zeros_like(error_np), delta=HUBER, reduction="none")
+    return (loss_np * cells.known_np).sum(dim=1).div(cells.known_np.sum(dim=1).clamp(min=1.0)).mean()
 
 
 def plain(network: nn.Module) -> Mlp:

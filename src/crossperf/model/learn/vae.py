@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -19,12 +19,17 @@ from torch.nn import functional
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.model.fitted.confidence import Novelty
+from crossperf.model.fitted.network import Bins
 from crossperf.model.learn.training import Stepper, batches, device_for, filled, plain, seeded
 
+T = TypeVar("T", bound=nn.Module)
 Schedule = Literal["linear", "cyclical", "constant"]
 
 #: Softest floor of log sigma: below it a few perfectly copied features would drown every other term.
 LOG_SIGMA_FLOOR = -6.0
+#: A latent unit tells something when its KL is above a tenth of a nat (a seventh of a bit), and a latent space has
+#: collapsed when no unit does, or when the decoder restores less than this share of the features' variance.
+INFORMED, LEAST_GAIN = 0.1, 0.1
 #: A run is unusual beyond this quantile of the held-out workloads.
 _ORDINARY = 0.95
 _HELD_OUT = 0.15
@@ -43,6 +48,18 @@ def layers(inputs: int, outputs: int, width: int, depth: int, dropout: float = 0
             stack.append(PooledDropout(width, dropout))
         inputs = width
     return nn.Sequential(*stack, nn.Linear(inputs, outputs))
+
+
+def kept_in_scale(network: T) -> T:
+    """Return a network whose weights keep the size of signals through layers with ReLU (He et al. 2015).
+
+    With torch's own start they shrink by 2.4 a layer: the six layers from features to targets hardly begin to learn.
+    """
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
+    return network
 
 
 class PooledDropout(nn.Module):
@@ -72,22 +89,47 @@ class PooledDropout(nn.Module):
         return x_nu * self._pool[start : start + len(x_nu)]
 
 
-class Vae(nn.Module):
-    """An encoder and a decoder of two layers each.
+class Inputs(nn.Module):
+    """What a first layer sees: features with zeros where nothing was measured, which were, and places in their bins.
 
-    The encoder sees the features with zeros where nothing was measured, and beside them which were; so a
-    zero that was measured and a counter that was not are two different inputs.
+    So a zero that was measured and a counter that was not are two different inputs.
     """
 
-    def __init__(self, features: int, latent_dim: int, width: int) -> None:
+    feature: Tensor
+    lower: Tensor
+    width: Tensor
+
+    def __init__(self, features: int, bins: Bins | None = None) -> None:
+        super().__init__()
+        bins = bins or Bins(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
+        self.count = 2 * features + len(bins.feature_b)
+        for name, values in zip(
+            ("feature", "lower", "width"), (bins.feature_b, bins.lower_b, bins.width_b), strict=True
+        ):
+            self.register_buffer(name, torch.from_numpy(values))
+
+    def forward(self, x_nf: Tensor, seen_nf: Tensor) -> Tensor:
+        """Return the inputs, N x I."""
+        plain_ni = [x_nf * seen_nf, seen_nf]
+        if not len(self.feature):
+            return torch.cat(plain_ni, dim=1)
+        place_nb = ((x_nf[:, self.feature] - self.lower) / self.width).clamp(0.0, 1.0) * seen_nf[:, self.feature]
+        return torch.cat([*plain_ni, place_nb], dim=1)
+
+
+class Vae(nn.Module):
+    """An encoder and a decoder of two layers each."""
+
+    def __init__(self, features: int, latent_dim: int, width: int, bins: Bins | None = None) -> None:
         super().__init__()
         self.latent_dim = latent_dim
-        self.encoder = layers(2 * features, 2 * latent_dim, width, depth=2)
+        self.inputs = Inputs(features, bins)
+        self.encoder = layers(self.inputs.count, 2 * latent_dim, width, depth=2)
         self.decoder = layers(latent_dim, features, width, depth=2)
 
     def encode(self, x_nf: Tensor, seen_nf: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log variance of q(z | what was seen)."""
-        out = self.encoder(torch.cat([x_nf * seen_nf, seen_nf], dim=1))
+        out = self.encoder(self.inputs(x_nf, seen_nf))
         mean_nk, log_var_nk = out.split(self.latent_dim, dim=1)
         return mean_nk, log_var_nk.clamp(-10.0, 4.0)
 
@@ -99,8 +141,12 @@ def sample(mean_nk: Tensor, log_var_nk: Tensor) -> Tensor:
 
 def kl_to_standard_normal(mean_nk: Tensor, log_var_nk: Tensor) -> Tensor:
     """Return KL(q(z|x) || N(0, I)) of each cell, in nats: summed over K, kept apart over N."""
-    kl_nk = 0.5 * (mean_nk.square() + log_var_nk.exp() - 1.0 - log_var_nk)
-    return kl_nk.sum(dim=1)
+    return kl_by_unit(mean_nk, log_var_nk).sum(dim=1)
+
+
+def kl_by_unit(mean_nk: Tensor, log_var_nk: Tensor) -> Tensor:
+    """Return KL(q(z|x) || N(0, I)) of each cell and latent unit, in nats."""
+    return 0.5 * (mean_nk.square() + log_var_nk.exp() - 1.0 - log_var_nk)
 
 
 def optimal_log_sigma(x_nf: Tensor, decoded_nf: Tensor, seen_nf: Tensor) -> Tensor:
@@ -161,6 +207,49 @@ def negative_bound(
     nll_n = gaussian_nll(x_nf, decoded_nf, seen_nf, log_sigma)
     kl_n = kl_to_standard_normal(mean_nk, log_var_nk)
     return Bound(nll_n.mean() + weight * kl_n.mean(), mean_nk, log_sigma, kl_n.detach())
+
+
+@dataclass(frozen=True)
+class Information:
+    """What a latent space carries: a space without information has collapsed, however many of its units vary.
+
+    Parameters
+    ----------
+    kl_nats
+        KL to the prior of a cell, summed over units and averaged over cells.
+    informed_units
+        Units of which that is above `INFORMED` nats.
+    decoder_gain
+        Share of the features' variance that the decoder restores from a draw; the mean of each feature restores 0.
+    sigma
+        The decoder's error, in spreads of a feature.
+    """
+
+    kl_nats: float
+    informed_units: int
+    active_units: int
+    decoder_gain: float
+    sigma: float
+    collapsed: bool
+
+    @classmethod
+    def of(cls, vae: Vae, x_nf: Tensor, seen_nf: Tensor) -> Information:
+        """Return what the latent space of cells carries."""
+        mean_nk, log_var_nk = vae.encode(x_nf, seen_nf)
+        kl_k = kl_by_unit(mean_nk, log_var_nk).mean(dim=0)
+        square_nf = (x_nf - vae.decoder(sample(mean_nk, log_var_nk))).square() * seen_nf
+        count_f = seen_nf.sum(dim=0).clamp(min=1.0)
+        centred_nf = (x_nf - (x_nf * seen_nf).sum(dim=0) / count_f) * seen_nf
+        gain = 1.0 - float(square_nf.sum() / centred_nf.square().sum().clamp(min=1e-12))
+        informed = int((kl_k > INFORMED).sum())
+        return cls(
+            kl_nats=float(kl_k.sum()),
+            informed_units=informed,
+            active_units=active_units(mean_nk),
+            decoder_gain=gain,
+            sigma=float((square_nf.sum() / seen_nf.sum().clamp(min=1.0)).sqrt()),
+            collapsed=not informed or gain < LEAST_GAIN,
+        )
 
 
 def active_units(mean_nk: Tensor) -> int:

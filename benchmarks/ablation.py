@@ -1,0 +1,176 @@
+"""What each stage of `vae-dnn` brings: the whole, each stage switched off, the regressor alone, a random forest.
+
+    python benchmarks/ablation.py --results FILE [--tables a,b] [--splits row,workload] [--seeds 0,1,2] [--minutes M]
+    python benchmarks/ablation.py --results FILE --write
+
+A piece is one variant on one fold; each is added to FILE as soon as it is scored, and pieces that FILE holds are not
+scored again. So a long run can be cut anywhere and continued: --minutes ends it after a piece. --write makes
+benchmarks/ablation.md of what FILE holds. --set NAME=VALUE changes the networks, and is told with the results. Tables
+are found as benchmarks/accuracy.py finds them; --testbed reads another table in place of the one that ships.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accuracy import HERE, TABLES, data_of, number, opening, tables_of
+from crossperf import dataset, model
+from crossperf.dataset import Dataset
+from crossperf.evaluation import metrics
+from crossperf.evaluation.run import ablation, score_fold
+
+COLUMNS = ("typical_factor", "r2", "r2_log", "same_order", "order_beyond_noise", "top1")
+LATENT = ("kl_nats", "informed_units", "decoder_gain")
+WHOLE, FOREST = "vae-dnn", "random-forest"
+#: Folds of which the first are scored.
+FOLDS = 5
+
+
+class Piece(NamedTuple):
+    """One variant on one fold of a table."""
+
+    table: str
+    fingerprint: str
+    split: str
+    seed: int
+    fold: int
+    variant: str
+    settings: str
+
+
+def main() -> None:
+    arguments = parse()
+    if arguments.write:
+        target = HERE / "ablation.md"
+        target.write_text(page(read(arguments.results)), encoding="utf-8")
+        print(f"wrote {target}", file=sys.stderr)
+        return
+    end = time.monotonic() + 60 * arguments.minutes
+    for table in tables_of(arguments):
+        data = dataset.build(arguments.testbed) if table == "testbed" and arguments.testbed else None
+        data = data or data_of(table, arguments.data)
+        for piece in pieces(table, data, arguments):
+            if piece in read(arguments.results):
+                continue
+            if time.monotonic() > end:
+                sys.exit("stopped by --minutes; the same command continues")
+            scores = score(piece, data, arguments)
+            with arguments.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"piece": piece._asdict(), "scores": scores}) + "\n")
+            print(f"{' '.join(map(str, piece))}: {number(scores['typical_factor'])}", file=sys.stderr, flush=True)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "datasets")
+    parser.add_argument("--testbed", type=Path, help="a runs table in place of the testbed that ships")
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--splits", default="row,workload")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--scored-folds", type=int, default=1, help=f"score the first so many of {FOLDS} folds")
+    parser.add_argument("--variants", help="score these only: a;b")
+    parser.add_argument("--set", dest="settings", action="append", default=[], help="a setting of the networks")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no piece after so many minutes")
+    parser.add_argument("--results", type=Path, required=True, help="where scores are kept as they come")
+    parser.add_argument("--write", action="store_true", help="make benchmarks/ablation.md of the results")
+    return parser.parse_args()
+
+
+def pieces(table: str, data: Dataset, arguments: argparse.Namespace) -> Iterator[Piece]:
+    """Yield what is to be scored, seed by seed and fold by fold, so that a run that is cut has whole rows."""
+    variants = arguments.variants.split(";") if arguments.variants else [*ablation(), FOREST]
+    for seed in map(int, arguments.seeds.split(",")):
+        for fold in range(arguments.scored_folds):
+            for split in arguments.splits.split(","):
+                for variant in variants:
+                    settings = "" if variant == FOREST else " ".join(arguments.settings)
+                    yield Piece(table, data.table.fingerprint, split, seed, fold, variant, settings)
+
+
+def score(piece: Piece, data: Dataset, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return every score of a piece, and what its fit tells of itself."""
+    made = (
+        model.make(FOREST, seed=piece.seed, n_jobs=1)
+        if piece.variant == FOREST
+        else ablation(piece.seed)[piece.variant]()
+    )
+    if piece.settings:
+        chosen = dict(setting.split("=", 1) for setting in arguments.settings)
+        made.set_params(**{name: json.loads(value) for name, value in chosen.items() if name in made.get_params()})
+    part = dataset.folds(data, piece.split, FOLDS, piece.seed)[piece.fold]
+    order, _ = metrics.most_common_order(data.log_time_wp) or (None, None)
+    scores, _ = score_fold(made, data, part, piece.split, order)
+    facts = {name: value for name, value in made.summary_.items() if isinstance(value, int | float)}
+    return {**asdict(scores), **facts}
+
+
+def read(path: Path) -> dict[Piece, dict[str, Any]]:
+    """Return the scores of a file by piece; none where there is no file yet."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return {Piece(**own["piece"]): own["scores"] for own in map(json.loads, lines)}
+
+
+def page(results: dict[Piece, dict[str, Any]]) -> str:
+    """Return the Markdown of all results."""
+    keys = sorted({(p.table, p.fingerprint, p.split) for p in results}, key=lambda key: (TABLES.index(key[0]), key))
+    head = (
+        "Means over the folds and seeds that were scored (the last column says how many). *Behind the whole* is "
+        "`typical_factor - 1` over that of `vae-dnn` on the same folds and seeds, less 1: above 0, the stage that is "
+        "missing brought something. KL in nats, units that carry information, and the share of the features' variance "
+        "that the decoder restores are of the latent space.\n"
+    )
+    sections = [
+        section(key, {p: s for p, s in results.items() if (p.table, p.fingerprint, p.split) == key}) for key in keys
+    ]
+    return "\n".join([opening("What each stage of `vae-dnn` brings"), head, *sections])
+
+
+def section(key: tuple[str, str, str], results: dict[Piece, dict[str, Any]]) -> str:
+    """Return the table of one data set and split."""
+    table, fingerprint, split = key
+    settings = sorted({p.settings for p in results if p.settings})
+    lines = [
+        f"## {table}, split `{split}`",
+        "",
+        f"Fingerprint `{fingerprint}`." + "".join(f" Networks with `{own}`." for own in settings),
+        "",
+        "| variant | "
+        + " | ".join(COLUMNS)
+        + " | behind the whole | KL | informed | decoder | fit s | folds x seeds |",
+        "|---" * (len(COLUMNS) + 7) + "|",
+    ]
+    for variant in dict.fromkeys(p.variant for p in results):
+        own = {(p.seed, p.fold): scores for p, scores in results.items() if p.variant == variant}
+        whole = {(p.seed, p.fold): scores for p, scores in results.items() if p.variant == WHOLE}
+        cells = [number(mean(own, column)) for column in COLUMNS]
+        latent = [number(mean(own, column)) for column in LATENT]
+        seconds = f"{mean(own, 'fit_s') or 0:.0f}"
+        lines.append("| " + " | ".join([variant, *cells, behind(own, whole), *latent, seconds, str(len(own))]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def mean(scores: dict[tuple[int, int], dict[str, Any]], column: str) -> float | None:
+    values = [own[column] for own in scores.values() if own.get(column) is not None]
+    return float(np.mean(values)) if values else None
+
+
+def behind(own: dict[tuple[int, int], dict[str, Any]], whole: dict[tuple[int, int], dict[str, Any]]) -> str:
+    """Return by how much a variant is behind the whole model on the folds that both were scored on."""
+    same = sorted(set(own) & set(whole))
+    if not same:
+        return "-"
+    theirs, ours = (sum(scores[fold]["typical_factor"] - 1 for fold in same) for scores in (own, whole))
+    return f"{theirs / ours - 1:+.1%}"
+
+
+if __name__ == "__main__":
+    main()

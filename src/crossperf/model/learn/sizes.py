@@ -1,0 +1,69 @@
+"""Settings of the seed's networks that follow from the numbers of cells and features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+#: Each cell is seen so often that all are seen this often together, within limits.
+SEEN_CELLS, EPOCHS = 400_000, (40, 200)
+#: Very short tables are trained for some steps at least, one epoch in 20 of them.
+FEWEST_STEPS = 200
+#: Steps in an epoch, from which the size of a batch follows within limits.
+STEPS_IN_EPOCH, BATCHES = 50, (32, 128)
+#: On inner folds of the smallest open table, three times as much was worse for rows and no better for workloads.
+DROPOUT = 0.1
+#: Bins of a feature: fewer where tables are short, or so wide that the first layer would have more inputs than this.
+BINS, CELLS_IN_BIN, INPUTS = (4, 12), 50, 2500
+LATENT = (8, 64)
+#: The rate falls with the width of the layers, so that the outputs of a layer change as much in a step.
+HIGHEST_RATE = 3e-3
+
+
+@dataclass(frozen=True)
+class Sized:
+    """Settings for a table of some size; each can be chosen by hand instead."""
+
+    epochs: float
+    batch_size: int
+    learning_rate: float
+    latent_dim: int
+    bins: int
+    mask_share: float
+    dropout: float
+
+    @classmethod
+    def of(cls, cells: int, features: int, chosen: Mapping[str, Any]) -> Self:
+        """Return the settings of a table, but for those that were chosen.
+
+        >>> [Sized.of(cells, 50, {"width": 1024}).epochs for cells in (1_000, 5_000, 20_000)]
+        [200, 80, 40]
+        >>> Sized.of(1_000, 50, {"width": 1024, "epochs": 3}).epochs
+        3
+        """
+        by_rule: dict[str, Any] = {
+            "epochs": within(EPOCHS, SEEN_CELLS // cells),
+            "batch_size": within(BATCHES, 1 << (cells // STEPS_IN_EPOCH).bit_length() - 1 if cells >= 100 else 0),
+            "learning_rate": min(HIGHEST_RATE, 1.0 / chosen["width"]),
+            "latent_dim": within(LATENT, features),
+            "bins": within(BINS, min(cells // CELLS_IN_BIN, INPUTS // max(features, 1))),
+            # Hidden features are a loss where the counters asked about are those of training.
+            "mask_share": 0.0,
+            "dropout": DROPOUT,
+        }
+        return cls(**{own.name: chosen.get(own.name, by_rule[own.name]) for own in fields(cls)})
+
+    def steps(self, cells: int) -> int:
+        """Return the optimizer steps for a number of cells.
+
+        >>> Sized.of(1_280, 50, {"width": 1024, "epochs": 40, "batch_size": 128}).steps(1_280)
+        400
+        """
+        asked = round(self.epochs * cells / self.batch_size)
+        return max(asked, round(FEWEST_STEPS * min(1.0, self.epochs / 20)), 1)
+
+
+def within(limits: tuple[Any, Any], value: Any) -> Any:
+    """Return a value, or the limit that it is beyond."""
+    return min(max(value, limits[0]), limits[1])
