@@ -25,7 +25,7 @@ ANSWER = re.compile(r"(?<=```text\n)\$ (crossperf ask [^\n]*)\n.*?(?=```)", re.D
 
 
 def write_files(folder: Path) -> None:
-    """Write what the commands of the page read: numbers to sort, bytes to digest, and a run of a program that the model knows."""
+    """Write what the commands of the page read: numbers, bytes, and a run of a program that the model knows."""
     draw = random.Random(1)  # noqa: S311
     numbers = (f"{draw.gauss(0, 1e6):.6f}" for _ in range(200_000))
     (folder / "numbers.txt").write_text("\n".join(numbers) + "\n", encoding="utf-8")
