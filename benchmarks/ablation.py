@@ -31,6 +31,7 @@ from crossperf.evaluation.run import ablation, score_fold
 COLUMNS = ("typical_factor", "r2", "r2_log", "same_order", "order_beyond_noise", "top1")
 LATENT = ("kl_nats", "informed_units", "decoder_gain")
 WHOLE, FOREST = "vae-dnn", "random-forest"
+FIGURES = "<!-- figures: written by benchmarks/ablation.py -->"
 #: Folds of which the first are scored.
 FOLDS = 5
 
@@ -51,7 +52,9 @@ def main() -> None:
     arguments = parse()
     if arguments.write:
         target = HERE / "ablation.md"
-        target.write_text(page(read(arguments.results)), encoding="utf-8")
+        # What the figures mean is written by hand above them, and stays.
+        above = target.read_text(encoding="utf-8").partition(FIGURES)[0]
+        target.write_text(above + FIGURES + "\n\n" + page(read(arguments.results)), encoding="utf-8")
         print(f"wrote {target}", file=sys.stderr)
         return
     end = time.monotonic() + 60 * arguments.minutes
@@ -131,7 +134,7 @@ def page(results: dict[Piece, dict[str, Any]]) -> str:
     sections = [
         section(key, {p: s for p, s in results.items() if (p.table, p.fingerprint, p.split) == key}) for key in keys
     ]
-    return "\n".join([opening("What each stage of `vae-dnn` brings"), head, *sections])
+    return "\n".join([opening("Figures").replace("# ", "## ", 1), head, *sections])
 
 
 def section(key: tuple[str, str, str], results: dict[Piece, dict[str, Any]]) -> str:
@@ -139,7 +142,7 @@ def section(key: tuple[str, str, str], results: dict[Piece, dict[str, Any]]) -> 
     table, fingerprint, split = key
     settings = sorted({p.settings for p in results if p.settings})
     lines = [
-        f"## {table}, split `{split}`",
+        f"### {table}, split `{split}`",
         "",
         f"Fingerprint `{fingerprint}`." + "".join(f" Networks with `{own}`." for own in settings),
         "",

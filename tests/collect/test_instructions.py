@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,12 @@ def test_objdump_agrees_on_the_share_of_control_in_a_real_library(tmp_path: Path
     found = instructions.mix({str(obj): dict.fromkeys(addresses, 1)})
     assert found.classified == len(addresses)
     assert found.kinds["control"] == jumps
+
+
+def test_threads_may_share_a_decoder() -> None:
+    """Each form of an instruction is looked into with details on, which is a setting of the whole engine."""
+    decode = instructions.decoder.__wrapped__("x86-64")  # one that has met nothing yet
+    forms = [bytes([0x48, 0x01, 0xC0 + i]) for i in range(64)] + [bytes([0x48, 0x8B, 0x00 + i]) for i in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        known = list(pool.map(decode, forms * 50))
+    assert all(each is not None and each.size == 3 for each in known)

@@ -60,9 +60,9 @@ def test_a_wild_linear_model_keeps_the_differences_between_platforms_seen_in_tra
     targets = toy_data.y
     seen = targets - targets.mean(axis=1, keepdims=True)
     low, high = seen.min(axis=0) - 0.1 * np.ptp(seen, axis=0), seen.max(axis=0) + 0.1 * np.ptp(seen, axis=0)
-    fitted = quick("ridge").learn(toy_data)
+    fitted = quick("ridge").set_params(target="source").learn(toy_data)
     wild = with_values(toy_data.X, toy_data.X.values_nf * np.random.default_rng(0).lognormal(0, 20, toy_data.X.shape))
-    free = fitted.fitted_.part.predict(wild)
+    free = fitted.fitted_.part.predict(wild.derived())
     level = free.mean(axis=1, keepdims=True)
     assert ((free - level < low) | (free - level > high)).any()  # left alone, it would leave them
     held = fitted.predict(wild)

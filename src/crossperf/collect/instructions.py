@@ -82,7 +82,7 @@ class Mix:
         return dict.fromkeys(names), dict.fromkeys(names, reason)
 
 
-#: capstone's engine keeps state between calls.
+#: capstone's engine keeps state between calls, and inputs are counted by several threads.
 _ONE_AT_A_TIME = threading.Lock()
 NOTHING = Mix(dict.fromkeys(_KINDS, 0), 0, 0, 0)
 
@@ -134,10 +134,9 @@ class _Tally:
 def mix(executions: Mapping[str, Mapping[int, int]]) -> Mix:
     """Return the mix of the instructions executed in each object file, keyed by address."""
     total = NOTHING
-    with _ONE_AT_A_TIME:
-        for path, counts in executions.items():
-            code = Code.of(path)
-            total += Mix({}, 0, 0, sum(counts.values())) if code is None else mix_of_code(counts, code)
+    for path, counts in executions.items():
+        code = Code.of(path)
+        total += Mix({}, 0, 0, sum(counts.values())) if code is None else mix_of_code(counts, code)
     return total
 
 
@@ -169,19 +168,18 @@ def mix_of_code(counts: Mapping[int, int], code: Code) -> Mix:
 def mix_of_blocks(executions: Mapping[ExecutedBlock, int], machine: str) -> Mix:
     """Return the mix of executed blocks, code of a just-in-time compiler among them."""
     tally = _Tally()
-    with _ONE_AT_A_TIME:
-        decode = decoder(machine)
-        for (sizes, code), count in executions.items():
-            block: list[Decoded] = []
-            start = 0
-            for size in sizes:
-                decoded = decode(code[start : start + size])
-                start += size
-                if decoded is None:
-                    tally.unknown += count
-                else:
-                    block.append(decoded)
-            tally.add(block, count)
+    decode = decoder(machine)
+    for (sizes, code), count in executions.items():
+        block: list[Decoded] = []
+        start = 0
+        for size in sizes:
+            decoded = decode(code[start : start + size])
+            start += size
+            if decoded is None:
+                tally.unknown += count
+            else:
+                block.append(decoded)
+        tally.add(block, count)
     return tally.mix()
 
 
@@ -300,7 +298,8 @@ class Decoder:
         known = self._by_bytes.get(code)
         if known is None:
             essence = self._essence(code)
-            known = self._by_bytes.get(essence) or self._decode(code)
+            with _ONE_AT_A_TIME:
+                known = self._by_bytes.get(essence) or self._decode(code)
             self._by_bytes[code] = self._by_bytes[essence] = known
         return known
 

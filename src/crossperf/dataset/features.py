@@ -268,4 +268,6 @@ def _ratio(values_nc: Floats, whole_n1: Floats) -> Floats:
     """Return values over what they are a part of; NaN where that is 0 or was not measured."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio_nc = values_nc / whole_n1
-    return np.where(np.isfinite(ratio_nc), ratio_nc, np.nan)
+    # Boosted trees take numbers of single precision.
+    most = float(np.finfo(np.float32).max)
+    return np.where(np.isfinite(ratio_nc), np.clip(ratio_nc, -most, most), np.nan)
