@@ -60,7 +60,7 @@ def test_platforms_that_are_kept_are_completed(tmp_path: Path, monkeypatch: pyte
 
 def test_the_platforms_of_a_model_and_of_a_table_are_completed(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(json.dumps({"platforms": ["cpu-a", "gpu-b"]}))
-    assert offered("predict", str(tmp_path), "--relative-to", "") == ["cpu-a", "fastest", "gpu-b", "source"]
+    assert offered("predict", str(tmp_path), "--relative-to", "") == ["cpu-a", "fastest", "gpu-b", "slowest", "source"]
     assert offered("predict", str(tmp_path), "--explain-platform", "g") == ["gpu-b"]
     toy.make_table(apps=2, inputs=2, platforms=3, seed=1).write(tmp_path / "runs.csv")
     assert offered("train", str(tmp_path / "runs.csv"), "--platforms", "cpu-a,") == ["cpu-a,cpu-b", "cpu-a,gpu-a"]

@@ -38,8 +38,14 @@ class Remembering(Linear):
         return np.nan_to_num(self.encoder(features.values_nf))
 
 
+class PlainRidge(Ridge):
+    """A ridge on the features themselves, times relative to the source as its target."""
+
+    sees_derived: ClassVar[bool] = False
+
+
 def remembering(data: Dataset, background: Features | None = None) -> TrainedModel:
-    ridge = Ridge().learn(data)
+    ridge = PlainRidge(target="source").learn(data)
     part = ridge.fitted_.part
     latent_nk = np.nan_to_num(part.encoder(data.X.values_nf))
     known = data.X[::3] if background is None else background
