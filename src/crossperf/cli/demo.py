@@ -17,7 +17,7 @@ _SHOWN: Final = "workload"
 #: The run that the demo predicts from is taken out of the table first.
 NEW_APP, NEW_PLATFORM = "lennard_jones", "epyc-1t"
 #: Of the proxies one input in as many takes part, so that the demo ends in minutes.
-_PROXIES = 3
+_PROXIES = 8
 
 
 @click.command()
@@ -45,7 +45,7 @@ def demo(context: click.Context, output: Path, seed: int) -> None:
         show(f"\n[bold]{text}[/bold]\n[dim]$ crossperf {shlex.join(arguments)}[/dim]")
         context.find_root().command.main(arguments, prog_name="crossperf", standalone_mode=False)
 
-    about = f"applications, array programs and every {_PROXIES}rd input of the proxies"
+    about = f"applications, array programs and every {_PROXIES}th input of the proxies"
     step(f"Runs: {about}, measured on two CPUs and a GPU.", "runs", "info", table)
     for split, path in evaluations.items():
         options = ("--split", split, "--models", MODELS, "--seed", seed, "--scored-folds", 1, "--json", path)
