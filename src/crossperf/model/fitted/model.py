@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from crossperf.arrays import Floats, Integers
-from crossperf.dataset.cells import relative_to
 from crossperf.dataset.features import Columns, Features
 from crossperf.model.fitted.confidence import Forecast
+from crossperf.model.fitted.network import to_source
 from crossperf.model.fitted.scales import Limits
 
 
@@ -78,11 +78,7 @@ class FittedModel:
         """Return log relative times, N x P, within the limits of training."""
         features = self._features(X)
         predicted_np = self.part.predict(features)
-        if self.of_workload:
-            # A row that does not tell its source keeps the vector as it is.
-            known_n = features.source_n >= 0
-            predicted_np[known_n] = relative_to(predicted_np[known_n], features.source_n[known_n])
-        return self._limited(predicted_np)
+        return self._limited(to_source(predicted_np, features.source_n) if self.of_workload else predicted_np)
 
     def forecast(self, X: Any) -> Forecast:
         """Return predictions with the errors they may have; ask only where `forecasts`."""
