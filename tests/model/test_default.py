@@ -11,7 +11,7 @@ from crossperf import dataset, model
 from crossperf.dataset import Columns, Dataset, Features
 from crossperf.datasets import toy
 from crossperf.errors import SettingsError
-from crossperf.model.default import Crossperf, _even_folds, _weights
+from crossperf.model.default import Crossperf, _even_folds
 from crossperf.model.fitted.blend import Blend, difficulty
 from crossperf.model.fitted.model import Forecaster, KnownRuns
 from tests.model.conftest import QUICK, factor_elsewhere, with_flag, with_values
@@ -62,14 +62,6 @@ def test_folds_are_whole_and_hold_about_as_many_cells() -> None:
     folds = _even_folds(names, 4, np.random.default_rng(0))
     assert all(len(set(folds[names == name])) == 1 for name in range(12))
     assert np.ptp(np.bincount(folds)) <= 10
-
-
-def test_who_erred_more_where_it_was_blind_counts_for_less() -> None:
-    """The second is off by twice as much as the first and third: half to the power of four, a sixteenth."""
-    truth = np.zeros((5, 2))
-    predicted = np.stack([np.full((5, 2), 0.1), np.full((5, 2), -0.2), np.full((5, 2), 0.1)])
-    predicted[:, 4] = np.nan  # in no fold
-    np.testing.assert_allclose(_weights(predicted, truth, np.ones(3)), np.array([16, 1, 16]) / 33, rtol=1e-6)
 
 
 def test_counters_that_are_gone_are_guessed_and_those_a_source_never_offers_are_not(
@@ -141,9 +133,10 @@ def test_a_counter_of_zeros_and_ones_is_no_source_platform() -> None:
     blend = blend_of(quick(steps=20).learn(data))
     assert set(blend.patterns.source_t.tolist()) == set(range(len(data.platforms)))
     assert blend.patterns.seen_tf.shape[1] == len(data.X.columns)
-    assert len(blend.intervals.weights_d) == 1 + len(data.platforms)  # the gap, and each source
+    signs = blend.intervals.residuals[0].difficulty.weights_d
+    assert len(signs) == 2 + len(data.platforms)  # two signs of nearness, and each source
     np.testing.assert_array_equal(np.bincount(blend.background.source_n), np.bincount(data.source_n))
-    np.testing.assert_array_equal(difficulty(data.X, np.zeros(len(data)))[:, 1:], np.eye(4)[data.source_n])
+    np.testing.assert_array_equal(difficulty(data.X, np.zeros((len(data), 2)))[:, 2:], np.eye(4)[data.source_n])
 
 
 def test_a_matrix_without_names_is_learned_from_with_a_warning(data: Dataset) -> None:

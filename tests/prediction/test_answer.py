@@ -170,6 +170,14 @@ def test_the_reference_has_no_interval_and_every_other_platform_has(
         assert all(prediction.low[name] < prediction.high[name] for name in others)
 
 
+def test_joint_intervals_are_wider_and_the_times_the_same(ranged: TrainedModel, new_runs: RunsTable) -> None:
+    single, joint = (ranged.predict(new_runs, joint=joint).predictions for joint in (False, True))
+    for one, other in zip(single, joint, strict=True):
+        assert one.relative_time == other.relative_time
+        assert all(other.low[name] <= one.low[name] and one.high[name] <= other.high[name] for name in one.low)
+        assert any(other.high[name] > one.high[name] for name in one.high)
+
+
 def test_chances_add_up_and_a_prediction_survives_json(ranged: TrainedModel, new_runs: RunsTable) -> None:
     for prediction in predict(ranged, new_runs, level=0.5).predictions:
         assert sum(prediction.chance_fastest.values()) == pytest.approx(1.0)

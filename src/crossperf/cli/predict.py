@@ -27,6 +27,7 @@ _EXPLAINED = 5
     shell_complete=completing(lambda context: ["source", "fastest", "slowest", *model_platforms(context)]),
 )
 @click.option("--level", default=0.8, help="How often the intervals should hold the truth.")
+@click.option("--joint", is_flag=True, help="Intervals of a run hold all at once that often; they are wider.")
 @click.option("--explain", is_flag=True, help="Show the contribution of each counter, and the nearest known workloads.")
 @click.option(
     "--explain-platform",

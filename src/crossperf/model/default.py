@@ -1,15 +1,17 @@
 """The default model learns: trees, a Gaussian process and small networks, weighted by their out-of-fold errors.
 
 Each predicts the *contrast* of a cell, its log time on every platform less their mean: the same for every source,
-and all that a relative time depends on. The members differ in where they err: networks are ahead on inputs of known
-applications, trees and the process on applications never seen.
+and all that a relative time depends on. The members differ in where they err: trees that learn the contrast itself look
+known workloads up; the process and the networks are ahead on inputs of known applications; trees that learn times
+relative to the source, and the process, on applications never seen.
 
-Every network is blind to a fold of its own: most to some applications, the rest to some workloads (the process is so
-in closed form, and a few trees are grown for it). These out-of-fold predictions set the weights of the blend
-(`fitted.blend`, stacking after Wolpert 1992 with two weights each) and calibrate the intervals (`fitted.confidence`).
+Cells are held out in three ways, by cell, by workload and by application, from the nearest to the farthest. Every
+network is blind to a fold of its own (the process is so in closed form, and a few trees are grown for it). These
+out-of-fold predictions set the weights of the blend (`fitted.blend`, stacking after Wolpert 1992 with weights by
+nearness) and calibrate the intervals (`fitted.confidence`).
 """
 
-# N cells, F features, E features and their rates, P platforms, M members, R two ways of holding out, D indicators
+# N cells, F features, E features and their rates, P platforms, M members, R ways of holding out, D indicators
 
 from __future__ import annotations
 
@@ -25,11 +27,11 @@ from crossperf.dataset.features import Features
 from crossperf.dataset.pairing import Dataset
 from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
-from crossperf.model.fitted.blend import Blend, Patterns, Weighting, difficulty
-from crossperf.model.fitted.confidence import Intervals
+from crossperf.model.fitted.blend import Blend, Patterns
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, Limits, contrast
+from crossperf.model.learn.stacking import HeldBack
 from crossperf.model.learn.together import common_contrast, grow
 
 try:
@@ -39,12 +41,8 @@ try:
 except ImportError as error:
     raise MissingDependencyError("Training 'crossperf' needs PyTorch: pip install 'crossperf[torch]'") from error
 
-#: Members that are blind to whole applications; the others are blind to workloads of applications they know.
-_APP_MEMBERS = 6
-#: Weights of networks, trees and process, near what is known and far from it, before their out-of-fold errors count;
-#: a member that erred more counts for less, by this power of the ratio. Out of fold, the process is whole, the trees
-#: are few and a network is alone: the more a member lacks there, the larger its weight to begin with.
-_NEAR, _FAR, _POWER = np.array([3.0, 1.5, 1.0]), np.array([2.0, 2.0, 1.0]), 4.0
+#: Networks that are blind to some cells, to some workloads and to some applications, of every eight.
+_BLIND_TO = np.array([1, 2, 5])
 #: Trees that are blind to a fold, for each member.
 _BLIND_TREES = 12
 _BACKGROUND_EACH, _BACKGROUND_ALL = 24, 512
@@ -52,33 +50,48 @@ _BACKGROUND_EACH, _BACKGROUND_ALL = 24, 512
 
 @dataclass(frozen=True, eq=False)
 class _Folds:
-    """Which member is blind to which cells, by application (r = 0, far) and by workload (r = 1, near)."""
+    """Which network is blind to which cells: by cell (r = 0, near), by workload, and by application (far)."""
 
     fold_rn: Integers
     blind_mn: Mask
-    count_r: tuple[int, int]
+    count_r: tuple[int, ...]
 
     @classmethod
     def of(cls, groups: Groups, members: int, rng: np.random.Generator) -> _Folds:
-        by_app = min(_APP_MEMBERS, max(members - 2, 1))
-        count_r = (by_app, members - by_app)
-        folds = []
-        for names_n, count in zip((groups.app_n, groups.workload_n), count_r, strict=True):
+        cell_n = np.arange(len(groups.app_n))
+        folds, blind, count_r = [], [], _shared_out(members)
+        for names_n, count in zip((cell_n, groups.workload_n, groups.app_n), count_r, strict=True):
             fold_n = _even_folds(names_n, members, rng)
             # With a single name a member that is blind to it would have nothing to learn from.
-            folds.append(np.where((fold_n < count) & (len(np.unique(fold_n)) > 1), fold_n, -1))
-        blind = [fold_n == np.arange(count)[:, None] for fold_n, count in zip(folds, count_r, strict=True)]
+            fold_n = np.where((fold_n < count) & (len(np.unique(fold_n)) > 1), fold_n, -1)
+            folds.append(fold_n)
+            blind.append(fold_n == np.arange(count)[:, None])
         return cls(np.stack(folds), np.concatenate(blind), count_r)
 
-    def out_of_fold(self, predicted_mnp: Floats) -> Floats:
-        """Return for each way of holding out the prediction of the member blind to each cell; NaN where none is."""
-        picked_rnp, start = [], 0
+    def out_of_fold(self, predicted_mn: Floats) -> Floats:
+        """Return for each way of holding out what the member blind to each cell says; NaN where none is."""
+        picked, start = [], 0
         for count in self.count_r:
-            blind_mn, part_mnp = self.blind_mn[start : start + count], predicted_mnp[start : start + count]
-            picked_np = np.where(blind_mn[:, :, None], part_mnp, 0.0).sum(axis=0)
-            picked_rnp.append(np.where(np.asarray(blind_mn.any(axis=0))[:, None], picked_np, np.nan))
+            blind_mn, part_mn = self.blind_mn[start : start + count], predicted_mn[start : start + count]
+            fits_mn = blind_mn.reshape(*blind_mn.shape, *[1] * (part_mn.ndim - 2))
+            picked_n = np.where(fits_mn, part_mn, 0.0).sum(axis=0)
+            picked.append(np.where(fits_mn.any(axis=0), picked_n, np.nan))
             start += count
-        return np.stack(picked_rnp)
+        return np.stack(picked)
+
+
+def _shared_out(members: int) -> tuple[int, ...]:
+    """Return how many members are blind in each way; the farthest way comes first where there are few.
+
+    >>> _shared_out(8), _shared_out(3), _shared_out(1)
+    ((1, 2, 5), (1, 1, 1), (0, 0, 1))
+    """
+    count_r = np.maximum(members * _BLIND_TO // _BLIND_TO.sum(), 1)
+    count_r[-1] += members - count_r.sum()
+    while count_r[-1] < 1:
+        count_r[np.flatnonzero(count_r[:-1])[0]] -= 1
+        count_r[-1] += 1
+    return tuple(count_r.tolist())
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +101,7 @@ class Crossperf(Predictor):
     Parameters
     ----------
     trees
-        Extremely randomised trees, of all members together.
+        Extremely randomised trees that learn times relative to the source; half as many look workloads up.
     members
         Small networks, trained as one.
     width, steps
@@ -129,7 +142,12 @@ class Crossperf(Predictor):
         rng = np.random.default_rng(self.seed)
         folds = _Folds.of(groups, self.members, rng)
 
-        forest, trees_rnp = self._grow(encoder.log(rated_ne), target_np, folds, base_p)
+        log_ne = encoder.log(rated_ne)
+        forest, blind_trees = self._grow(self.trees, log_ne, target_np, folds)
+        trees_rnp = folds.out_of_fold(np.stack([contrast(own.predict(log_ne), base_p)[0] for own in blind_trees]))
+        lookup, blind_lookups = self._grow(max(1, self.trees // 2), log_ne, contrast_np, folds)
+        known, apart = zip(*(own.predict_median(log_ne) for own in blind_lookups), strict=True)
+        lookup_rnp, apart_rn = folds.out_of_fold(np.stack(known)), folds.out_of_fold(np.stack(apart))
         where: dict[str, Any] = {"device": self.device, "seed": self.seed}
         plan = Plan(width=self.width, steps=self.steps)
         ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, **where)
@@ -139,18 +157,18 @@ class Crossperf(Predictor):
         )
         plain_nf, cells = standard_ne[:, : len(features.columns)], (groups.workload_n, groups.cpu_n)
         novelty = fit_novelty(plain_nf, *cells, latent_dim=self.latent_dim, steps=self.vae_steps, **where)
-        members_r3np = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp], axis=1)
-        # Held out by application is far (r = 0), held out by workload is near (r = 1).
-        gap_far, gap_near = _median(left_out.gap_rn[0], 0.8), _median(left_out.gap_rn[1], 0.2)
-        far_3, near_3 = (_weights(members_r3np[r], contrast_np, prior_3) for r, prior_3 in enumerate((_FAR, _NEAR)))
-        weighting = Weighting(gap_near, gap_far, near_3, far_3)
-        pairs = zip(members_r3np, left_out.gap_rn, strict=True)
-        blended_rnp = np.stack([weighting.blend(part_3np, gap_n) for part_3np, gap_n in pairs])
-        blended_rnp = np.stack([limited(limits, blended_np, base_p) for blended_np in blended_rnp])
-        intervals = self._intervals(features, contrast_np, blended_rnp, left_out.gap_rn, groups.app_n)
+        held = HeldBack(
+            np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp, lookup_rnp], axis=1),
+            apart_rn,
+            left_out.gap_rn,
+            np.stack([np.arange(len(features)), groups.workload_n, groups.app_n]),
+        )
+        nearness = held.nearness()
+        weights_rm = held.weights(contrast_np)
+        intervals = held.intervals(features, contrast_np, nearness, weights_rm, self.seed)
         active = novelty.active_units
         self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
-        members, trust = (encoder, forest, ensemble, process), (weighting, novelty, intervals)
+        members, trust = (encoder, forest, lookup, ensemble, process), (nearness, weights_rm, novelty, intervals)
         known_workload_b = groups.workload_n[novelty.row_b]
         return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b, base_p)
 
@@ -158,55 +176,21 @@ class Crossperf(Predictor):
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
         return self.fit(data.X, data.y)
 
-    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds, base_p: Mask | None) -> tuple[Forest, Floats]:
-        """Return trees grown on all cells, and the out-of-fold contrasts of a few grown for each member.
+    def _grow(self, trees: int, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, list[Forest]]:
+        """Return trees grown on all cells, and a few for each member, as blind as it.
 
-        Trees learn times relative to the source, and contrasts through them: with cells of one workload that differ
-        in their target, a tree does not stop at the workload.
+        Of times relative to the source, cells of one workload differ, and a tree does not stop at the workload; of
+        contrasts they are the same, and a leaf is a workload.
         """
 
-        def grown(count: int, rows: Any, seed: int) -> Forest:
+        def grown(count: int, seen_n: Mask, seed: int) -> Forest:
             settings = {"max_features": 0.5, "n_jobs": self.n_jobs, "random_state": seed}
-            return grow(lambda: ExtraTreesRegressor(count, **settings), log_ne[rows], target_np[rows])
+            return grow(lambda: ExtraTreesRegressor(count, **settings), log_ne[seen_n], target_np[seen_n])
 
-        forest = grown(self.trees, np.arange(len(log_ne)), self.seed)
-        predicted_mnp = np.full((len(folds.blind_mn), *target_np.shape), np.nan)
-        for member, blind_n in enumerate(folds.blind_mn):
-            if blind_n.any() and not blind_n.all():
-                blind_np = grown(_BLIND_TREES, ~blind_n, self.seed + member + 1).predict(log_ne[blind_n])
-                predicted_mnp[member, blind_n] = contrast(blind_np, base_p)[0]
-        return forest, folds.out_of_fold(predicted_mnp)
-
-    def _intervals(
-        self,
-        features: Features,
-        contrast_np: Floats,
-        blended_rnp: Floats,
-        gap_rn: Floats,
-        app_n: Integers,
-    ) -> Intervals:
-        """Return intervals calibrated on out-of-fold residuals, those of unseen applications first."""
-        errors, indicators, groups, unseen_app = [], [], [], []
-        for r, blended_np in enumerate(blended_rnp):
-            known_n = ~np.isnan(blended_np).any(axis=1)
-            errors.append(contrast_np[known_n] - blended_np[known_n])
-            indicators.append(difficulty(features[known_n], gap_rn[r, known_n]))
-            groups.append(app_n[known_n])
-            unseen_app.append(np.full(known_n.sum(), r == 0))
-        if not sum(map(len, errors)):
-            # Nothing could be held out: all that is known is how much the targets differ.
-            errors = [contrast_np - np.nanmean(contrast_np, axis=0)]
-            indicators = [difficulty(features, np.zeros(len(app_n)))]
-            groups, unseen_app = [app_n], [np.ones(len(app_n), bool)]
-        cells = np.concatenate(groups), np.concatenate(unseen_app)
-        return Intervals.fit(np.concatenate(errors), np.concatenate(indicators), *cells, self.seed)
-
-
-def limited(limits: Limits, contrast_np: Floats, base_p: Mask | None) -> Floats:
-    """Return contrasts clipped to the training range, which is that of contrasts to the mean over all platforms."""
-    if base_p is None:
-        return limits.clip_contrast(contrast_np)
-    return contrast(limits.clip_contrast(contrast(contrast_np)[0]), base_p)[0]
+        all_n = np.ones(len(log_ne), bool)
+        seen = [all_n if blind_n.all() else ~blind_n for blind_n in folds.blind_mn]
+        blind = [grown(_BLIND_TREES, seen_n, self.seed + m + 1) for m, seen_n in enumerate(seen)]
+        return grown(trees, all_n, self.seed), blind
 
 
 def _background(features: Features, rng: np.random.Generator) -> Features:
@@ -225,18 +209,3 @@ def _even_folds(names_n: Integers, folds: int, rng: np.random.Generator) -> Inte
         fold_of[name] = filled.argmin()
         filled[fold_of[name]] += count[name]
     return np.asarray(fold_of[np.searchsorted(names, names_n)])
-
-
-def _weights(predicted_3np: Floats, truth_np: Floats, prior_3: Floats) -> Floats:
-    """Return the weights of networks, trees and process: prior times (least error / own error) to a power."""
-    known_n = ~np.isnan(predicted_3np).any(axis=(0, 2))
-    if not known_n.any():
-        return np.asarray(prior_3 / prior_3.sum())
-    error_3 = np.nanmean(np.abs(predicted_3np[:, known_n] - truth_np[known_n]), axis=(1, 2))
-    weights_3 = prior_3 * ((error_3.min() + 1e-9) / (error_3 + 1e-9)) ** _POWER
-    return np.asarray(weights_3 / weights_3.sum())
-
-
-def _median(values_n: Floats, otherwise: float) -> float:
-    known = values_n[~np.isnan(values_n)]
-    return float(np.median(known)) if len(known) else otherwise

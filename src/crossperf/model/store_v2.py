@@ -14,13 +14,11 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import SOURCE, Columns, Features
-from crossperf.errors import MissingDependencyError
+from crossperf.errors import MissingDependencyError, ModelFolderError
 from crossperf.model.fitted.adapted import Head, add_platform
-from crossperf.model.fitted.blend import Blend, GaussianProcess, Patterns, Weighting
 from crossperf.model.fitted.boosters import Boosters
-from crossperf.model.fitted.confidence import Intervals, Novelty
 from crossperf.model.fitted.model import FittedModel, Part
-from crossperf.model.fitted.network import Ensemble, LatentNetwork, Mlp, Network
+from crossperf.model.fitted.network import LatentNetwork, Mlp, Network
 from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.packing import State
@@ -70,7 +68,10 @@ def _fitted(name: str, settings: Mapping[str, Any], state: State, columns: Colum
 
 def _part(name: str, state: State, columns: Columns) -> Part:
     if name == "crossperf":
-        return _blend(state, columns)
+        raise ModelFolderError(
+            "model: found a default model of format 2, whose members differ from today's, expected one of format 3. "
+            "Train it again."
+        )
     if name == "median":
         return _medians(state, columns)
     if name in ("xgboost", "lightgbm", "catboost"):
@@ -107,34 +108,3 @@ def _mlp(state: State, prefix: str) -> Mlp:
     layers = sorted(int(hit[1]) for name in state if (hit := re.fullmatch(rf"{re.escape(prefix)}(\d+)\.weight", name)))
     weights, biases = (tuple(state[f"{prefix}{i}.{part}"] for i in layers) for part in ("weight", "bias"))
     return Mlp(weights, biases)
-
-
-def _blend(state: State, columns: Columns) -> Part:
-    flag_f, patterns_tf = state["flag_f"], state["patterns_tf"]
-    near_far, weights_23 = state["gap_near_far"], state["weights_near_far_23"]
-    return Blend(
-        encoder=restore(Encoder, below(state, "encoder.")),
-        forest=restore(Forest, below(state, "forest.")),
-        ensemble=restore(Ensemble, {**below(state, "ensemble."), **below(state, "ensemble.members.")}),
-        process=restore(GaussianProcess, below(state, "kernel.")),
-        weighting=Weighting(float(near_far[0]), float(near_far[1]), weights_23[0], weights_23[1]),
-        novelty=_novelty(below(state, "familiarity.")),
-        intervals=_intervals(below(state, "ranges."), columns.mask(SOURCE)[flag_f]),
-        patterns=Patterns(_sources(patterns_tf, flag_f, columns), patterns_tf[:, int(flag_f.sum()) :].astype(bool)),
-        background=Features(state["background_bf"], columns),
-        known_workload_b=state["training_workload_n"],
-    )
-
-
-def _novelty(state: State) -> Novelty:
-    sigma, surprise, distance, active = (float(number) for number in state["numbers"])
-    networks = _mlp(state, "vae.encoder."), _mlp(state, "vae.decoder.")
-    known = state["known_bk"], state["known_bf"], state["row_b"]
-    return Novelty(*networks, sigma, *known, surprise, distance, int(active))
-
-
-def _intervals(state: State, is_source: Any) -> Intervals:
-    """Return the intervals; of the indicators of difficulty, the gap and the sources are kept."""
-    kept = np.concatenate([[True], is_source])
-    indicators = {name: state[name][kept] for name in ("sign_mean_d", "sign_spread_d", "weights_d")}
-    return restore(Intervals, {**state, **indicators})

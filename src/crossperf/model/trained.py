@@ -117,12 +117,18 @@ class TrainedModel:
         return not self.cells.runnable_wp.all()
 
     def predict(
-        self, runs: Any, *, relative_to: str = "source", level: float = 0.8, can: Sequence[str] | None = None
+        self,
+        runs: Any,
+        *,
+        relative_to: str = "source",
+        level: float = 0.8,
+        can: Sequence[str] | None = None,
+        joint: bool = False,
     ) -> Answer:
         """Return the relative times of runs on every platform; see `crossperf.predict`."""
         from crossperf.prediction.answer import predict
 
-        return predict(self, runs, relative_to=relative_to, level=level, can=can)
+        return predict(self, runs, relative_to=relative_to, level=level, can=can, joint=joint)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model as a folder that `crossperf.load` reads."""

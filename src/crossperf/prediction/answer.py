@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from os import PathLike, fspath
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossperf.arrays import Floats, Integers, Mask
+from crossperf.arrays import Floats, Mask
 from crossperf.dataset.cells import relative_to as relative
 from crossperf.dataset.features import MEASURED, RUN_TIME, Features, FeatureSet
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
@@ -186,6 +186,7 @@ def predict(
     relative_to: str = "source",
     level: float = 0.8,
     can: Sequence[str] | None = None,
+    joint: bool = False,
 ) -> Answer:
     """Return the relative times of runs on every platform that a model knows and that can run them.
 
@@ -198,11 +199,13 @@ def predict(
     relative_to
         ``source`` (where the run was measured), ``fastest`` or ``slowest`` (of those predicted), or a platform's name.
     level
-        How often the intervals should hold the truth, for applications that the model has never seen.
+        How often each interval should hold the truth.
     can
         The platform classes or platforms for which there is a version of the program, such as ``("cpu", "gpu")``;
         that of the run itself is understood. ``None``: as ``runnable`` of the runs says. Where that says nothing, a
         model whose table tells of workloads that cannot run everywhere offers the class on which the run was profiled.
+    joint
+        Whether the intervals of a run should hold all at once that often; they are wider then.
 
     Returns
     -------
@@ -230,13 +233,13 @@ def predict(
     if relative_to in model.platforms:
         offered.refuse_reference(relative_to)
     starts = range(0, len(question), _CHUNK)
-    how = (relative_to, level)
+    how = (relative_to, level, joint)
     chunks = (_predictions(model, question, offered, slice(start, start + _CHUNK), *how) for start in starts)
     return Answer(tuple(chain.from_iterable(chunks)), question.notes, model, question, can)
 
 
 def _predictions(
-    model: TrainedModel, question: Question, offered: Offer, rows: slice, relative_to: str, level: float
+    model: TrainedModel, question: Question, offered: Offer, rows: slice, relative_to: str, level: float, joint: bool
 ) -> Iterator[Prediction]:
     """Yield the predictions of some cells, with what the model knows of its confidence."""
     features, measured, names = question.features[rows], question.measured, model.platforms
@@ -253,7 +256,10 @@ def _predictions(
         reference_n = np.full(len(log_np), names.index(relative_to))
     runs = zip(measured.app_n[rows], measured.input_n[rows], measured.platform_n[rows], strict=True)
     relative_np, seconds_np = np.exp(relative(log_np, reference_n)), np.exp(log_np) * runtime_s_n[:, None]
-    confidence = _confidence(model, forecast, reference_n, offered_np, level) if forecast else repeat({}, len(log_np))
+    confidence: Iterable[dict[str, Any]] = repeat({}, len(log_np))
+    if forecast:
+        low_high = forecast.between(level, reference_n, joint=joint)
+        confidence = _confidence(model, forecast, low_high, offered_np, level)
     answers = zip(runs, relative_np, seconds_np, cannot_n, confidence, strict=True)
     for run, relative_p, seconds_p, cannot, facts in answers:
         seconds = {} if np.isnan(seconds_p).all() else _by_name(names, seconds_p)  # NaN without a runtime
@@ -261,11 +267,11 @@ def _predictions(
 
 
 def _confidence(
-    model: TrainedModel, forecast: Forecast, reference_n: Integers, offered_np: Mask, level: float
+    model: TrainedModel, forecast: Forecast, low_high: tuple[Floats, Floats], offered_np: Mask, level: float
 ) -> Iterator[dict[str, Any]]:
     """Yield intervals, chances and familiarity of each cell by the fields of a `Prediction`."""
     names, columns, novelty = model.platforms, model.columns, forecast.novelty
-    low_np, high_np = (np.where(offered_np, np.exp(log), np.nan) for log in forecast.between(level, reference_n))
+    low_np, high_np = (np.where(offered_np, np.exp(log_np), np.nan) for log_np in low_high)
     both_npp = offered_np[:, :, None] & offered_np[:, None, :]
     fastest_np = forecast.chance_fastest(offered_np)
     faster_npp = np.where(both_npp, forecast.chance_faster(), np.nan)

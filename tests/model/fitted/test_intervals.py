@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossperf.model.fitted.confidence import Forecast, Intervals, _quantile_of
+from crossperf.model.fitted.confidence import LEVELS, Forecast, Intervals, Residuals, _quantile_of
 
 
 def draw(rng: np.random.Generator, apps: int, each: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -14,9 +14,15 @@ def draw(rng: np.random.Generator, apps: int, each: int = 30) -> tuple[np.ndarra
     return own * np.exp(hard - 1)[:, None], hard[:, None], app
 
 
-def forecast(intervals: Intervals, signs: np.ndarray, platforms: int = 4) -> Forecast:
-    scale = intervals.scale(signs)
-    return Forecast(np.zeros((len(signs), platforms)), intervals.errors(scale), intervals, None)  # type: ignore[arg-type]
+def fit(errors: np.ndarray, signs: np.ndarray, apps: np.ndarray) -> Intervals:
+    """Return intervals of errors that were all held out in one way."""
+    return Intervals((Residuals.fit(errors, signs, apps, seed=0),))
+
+
+def forecast(intervals: Intervals, signs: np.ndarray, share: np.ndarray | None = None) -> Forecast:
+    share = np.ones((len(signs), 1)) if share is None else share
+    errors = intervals.errors(signs, share)
+    return Forecast(np.zeros(errors.shape[::2]), errors, intervals.coverage(share), None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
@@ -25,7 +31,7 @@ def test_intervals_cover_the_share_they_promise_of_applications_never_seen(level
     held = []
     for _ in range(12):
         errors, signs, apps = draw(rng, 25)
-        made = Intervals.fit(errors, signs, apps, np.ones(len(apps), bool), seed=0)
+        made = fit(errors, signs, apps)
         new_errors, new_signs, _ = draw(rng, 25)
         reference = rng.integers(4, size=len(new_errors))
         low, high = forecast(made, new_signs).between(level, reference)
@@ -37,7 +43,7 @@ def test_intervals_cover_the_share_they_promise_of_applications_never_seen(level
 
 def test_a_harder_cell_gets_a_wider_interval_and_the_reference_none() -> None:
     errors, signs, apps = draw(np.random.default_rng(1), 25)
-    made = Intervals.fit(errors, signs, apps, np.ones(len(apps), bool), seed=0)
+    made = fit(errors, signs, apps)
     low, high = forecast(made, np.array([[0.1], [1.9]])).between(0.8, np.array([2, 2]))
     width = high - low
     assert (width[1, [0, 1, 3]] > 2 * width[0, [0, 1, 3]]).all()
@@ -46,7 +52,7 @@ def test_a_harder_cell_gets_a_wider_interval_and_the_reference_none() -> None:
 
 def test_a_higher_level_is_never_narrower() -> None:
     errors, signs, apps = draw(np.random.default_rng(2), 8)
-    made = Intervals.fit(errors, signs, apps, np.ones(len(apps), bool), seed=0)
+    made = fit(errors, signs, apps)
     widths = [
         np.subtract(*forecast(made, signs[:5]).between(level, np.zeros(5, int))[::-1]) for level in (0.5, 0.8, 0.95)
     ]
@@ -64,14 +70,14 @@ def test_chances_are_counted_from_the_errors() -> None:
 
 def test_with_a_single_application_the_nominal_level_is_taken_as_it_is() -> None:
     errors, signs, _ = draw(np.random.default_rng(3), 4)
-    made = Intervals.fit(errors, signs, np.zeros(len(errors), int), np.ones(len(errors), bool), seed=0)
-    assert made.nominal(0.8) == pytest.approx(0.8, abs=1e-6)
+    made = fit(errors, signs, np.zeros(len(errors), int))
+    np.testing.assert_allclose(made.coverage(np.ones((1, 1)))[0], LEVELS)
 
 
 def test_an_interval_holds_the_truth_at_just_the_levels_from_the_one_needed() -> None:
     rng = np.random.default_rng(4)
     errors, signs, apps = draw(rng, 12)
-    made = Intervals.fit(errors, signs, apps, np.ones(len(apps), bool), seed=0)
+    made = fit(errors, signs, apps)
     new_errors, new_signs, _ = draw(rng, 12)
     reference = rng.integers(4, size=len(new_errors))
     truth = new_errors - np.take_along_axis(new_errors, reference[:, None], axis=1)
@@ -85,3 +91,30 @@ def test_an_interval_holds_the_truth_at_just_the_levels_from_the_one_needed() ->
 
 def test_a_single_error_makes_an_interval_that_holds_itself_alone() -> None:
     np.testing.assert_array_equal(_quantile_of(np.array([[1.0, 2.0]]), np.array([[[1.0, 1.0]]])), [[0.0, np.inf]])
+
+
+def test_a_cell_that_is_as_likely_near_as_far_has_errors_of_both_kinds() -> None:
+    """Near errors are a tenth of far ones: their mixture has half of its errors from each."""
+    rng = np.random.default_rng(5)
+    near, far = (rng.standard_normal((300, 2)) * size for size in (0.1, 1.0))
+    blank, groups = np.zeros((300, 1)), np.arange(300)
+    made = Intervals((Residuals.fit(near, blank, groups, seed=0), Residuals.fit(far, blank, groups, seed=0)))
+    sizes = np.abs(made.errors(blank[:3], np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))).mean(axis=(1, 2))
+    assert sizes[0] == pytest.approx(np.abs(near).mean(), rel=0.1)
+    assert sizes[2] == pytest.approx(np.abs(far).mean(), rel=0.1)
+    assert sizes[1] == pytest.approx((sizes[0] + sizes[2]) / 2, rel=0.15)
+
+
+def test_joint_ranges_hold_all_platforms_at_once_as_often_as_they_promise() -> None:
+    """With four platforms whose errors are independent, single ranges for 80 % hold all three others far less often."""
+    rng = np.random.default_rng(6)
+    errors, blank = rng.standard_normal((2000, 4)), np.zeros((2000, 1))
+    made = forecast(fit(errors[:1000], blank[:1000], np.arange(1000)), blank[:1000])
+    truth = errors[1000:] - errors[1000:, :1]
+    reference = np.zeros(1000, int)
+    held = []
+    for joint in (False, True):
+        low, high = made.between(0.8, reference, joint=joint)
+        held.append(((low <= truth) & (truth <= high)).all(axis=1).mean())
+    assert held[0] < 0.7
+    assert held[1] == pytest.approx(0.8, abs=0.05)

@@ -1,12 +1,14 @@
 """The default model as it answers: networks, trees and a Gaussian process, blended by how near a run is to known ones.
 
 Each member predicts the *contrast* of a cell, its log times on the platforms less their mean; the level, which sets
-the time relative to the source, comes from the trees. With gap g in [0, 1] (0 on a known cell), the weights go
-linearly from the near to the far ones between two quantiles of g that were learned out of fold.
+the time relative to the source, comes from the trees. One kind of trees learned the contrast itself: for a run of a
+known workload most of them lead to that workload, and agree. How far they differ, and how far the process is from the
+nearest known cell, tell how likely a run is a known workload, another input of a known application, or neither; and
+that sets the weights of the members and the width of the intervals.
 """
 
-# N cells (known, or asked about B at a time), F features, E features and their rates, P platforms,
-# T patterns of measured features
+# N cells (known, or asked about B at a time), F features, E features and their rates, P platforms, M members,
+# R ways of holding out from near to far, D signs, T patterns of measured features
 
 from __future__ import annotations
 
@@ -72,19 +74,40 @@ class GaussianProcess:
 
 
 @dataclass(frozen=True)
-class Weighting:
-    """The weights of networks, trees and process, near what is known and far from it."""
+class Nearness:
+    """How likely a cell is as near to known ones as those held out in each way: logistic regression on two signs."""
 
-    gap_near: float
-    gap_far: float
-    near_3: Floats
-    far_3: Floats
+    #: What the disagreement of trees is measured in, so that its logarithm is finite where they agree.
+    unit: float
+    mean_d: Floats
+    spread_d: Floats
+    weights_rd: Floats
+    bias_r: Floats
 
-    def blend(self, contrast_3np: Floats, gap_n: Floats) -> Floats:
-        """Return the weighted mean of the three predictions of each cell."""
-        away_n1 = np.clip((gap_n - self.gap_near) / max(self.gap_far - self.gap_near, 1e-6), 0.0, 1.0)[:, None]
-        weights_n3 = (1.0 - away_n1) * self.near_3 + away_n1 * self.far_3
-        return np.asarray((contrast_3np * weights_n3.T[:, :, None]).sum(axis=0))
+    def signs(self, apart_n: Floats, gap_n: Floats) -> Floats:
+        """Return how far the trees differ, on a log scale, and the gap to the nearest known cell."""
+        return np.column_stack([np.log1p(apart_n / self.unit), gap_n])
+
+    def __call__(self, signs_n2: Floats) -> Floats:
+        """Return the share of each way of holding out, N x R."""
+        standard_nd = (with_products(signs_n2) - self.mean_d) / self.spread_d
+        score_nr = standard_nd @ self.weights_rd.T + self.bias_r
+        share_nr = np.exp(score_nr - score_nr.max(axis=1, keepdims=True))
+        return np.asarray(share_nr / share_nr.sum(axis=1, keepdims=True))
+
+
+def with_products(signs_n2: Floats) -> Floats:
+    """Return the signs, their squares and their product."""
+    return np.column_stack([signs_n2, np.square(signs_n2), signs_n2.prod(axis=1)])
+
+
+@dataclass(frozen=True)
+class Blended:
+    """What the members say of cells: log relative times, signs of nearness, and the share of each way."""
+
+    predicted_np: Floats
+    signs_n2: Floats
+    share_nr: Floats
 
 
 @dataclass(frozen=True)
@@ -126,9 +149,12 @@ class Blend:
     kind: ClassVar[str] = "blend"
     encoder: Encoder
     forest: Forest
+    #: Trees that learned the contrast.
+    lookup: Forest
     ensemble: Ensemble
     process: GaussianProcess
-    weighting: Weighting
+    nearness: Nearness
+    weights_rm: Floats
     novelty: Novelty
     intervals: Intervals
     patterns: Patterns
@@ -144,14 +170,14 @@ class Blend:
 
     def predict(self, features: Features) -> Floats:
         """Return log relative times."""
-        return self._ask(features)[0]
+        return self._ask(features).predicted_np
 
     def forecast(self, features: Features) -> Forecast:
         """Return predictions with the errors they may have; ask for some hundred cells at a time."""
-        predicted_np, gap_n = self._ask(features)
-        scale_n = self.intervals.scale(difficulty(features, gap_n))
+        answer = self._ask(features)
+        error_nbp = self.intervals.errors(difficulty(features, answer.signs_n2), answer.share_nr)
         scores = self.novelty.scores(self._standard(features))
-        return Forecast(predicted_np, self.intervals.errors(scale_n), self.intervals, scores)
+        return Forecast(answer.predicted_np, error_nbp, self.intervals.coverage(answer.share_nr), scores)
 
     def latent(self, features: Features) -> Floats:
         """Return the latent places of cells."""
@@ -161,18 +187,21 @@ class Blend:
         """Return the encoded features without their rates."""
         return self.encoder(features.derived().values_nf)[:, : len(features.columns)]
 
-    def _ask(self, features: Features) -> tuple[Floats, Floats]:
-        """Return log relative times, and each cell's gap to what is known."""
-        parts, gaps = [], []
-        for start in range(0, len(features), _CHUNK):
-            rated_ne = self._completed(features[start : start + _CHUNK]).derived().values_nf
-            standard_ne = self.encoder(rated_ne)
-            trees_np, level_n = contrast(self.forest.predict(self.encoder.log(rated_ne)), self.base_p)
-            process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
-            members_3np = np.stack([self.ensemble.predict(standard_ne), trees_np, process_np])
-            parts.append(self.weighting.blend(members_3np, gap_n) + level_n[:, None])
-            gaps.append(gap_n)
-        return np.concatenate(parts), np.concatenate(gaps)
+    def _ask(self, features: Features) -> Blended:
+        chunks = (features[start : start + _CHUNK] for start in range(0, len(features), _CHUNK))
+        parts = zip(*map(self._ask_chunk, chunks), strict=True)
+        return Blended(*(np.concatenate(part) for part in parts))
+
+    def _ask_chunk(self, features: Features) -> tuple[Floats, Floats, Floats]:
+        rated_ne = self._completed(features).derived().values_nf
+        standard_ne, log_ne = self.encoder(rated_ne), self.encoder.log(rated_ne)
+        trees_np, level_n = contrast(self.forest.predict(log_ne), self.base_p)
+        known_np, apart_n = self.lookup.predict_median(log_ne)
+        process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
+        members_mnp = np.stack([self.ensemble.predict(standard_ne), trees_np, process_np, known_np])
+        signs_n2 = self.nearness.signs(apart_n, gap_n)
+        share_nr = self.nearness(signs_n2)
+        return blended(members_mnp, share_nr @ self.weights_rm) + level_n[:, None], signs_n2, share_nr
 
     def _completed(self, features: Features) -> Features:
         """Return cells with the nearest known run's value for counters that their source offers and they lack."""
@@ -187,6 +216,11 @@ class Blend:
         return Features(values_nf, features.columns)
 
 
-def difficulty(features: Features, gap_n: Floats) -> Floats:
-    """Return what indicates how hard a cell is: its gap to what is known, and the source it was measured on."""
-    return np.column_stack([gap_n, features.values_nf[:, features.columns.mask(SOURCE)]])
+def blended(contrast_mnp: Floats, weights_nm: Floats) -> Floats:
+    """Return the weighted mean of the members' predictions of each cell."""
+    return np.asarray((contrast_mnp * weights_nm.T[:, :, None]).sum(axis=0))
+
+
+def difficulty(features: Features, signs_n2: Floats) -> Floats:
+    """Return what indicates how hard a cell is: signs of nearness, and the source it was measured on."""
+    return np.column_stack([signs_n2, features.values_nf[:, features.columns.mask(SOURCE)]])

@@ -1,14 +1,15 @@
-"""How sure a prediction is: intervals that hold for applications never seen, and how novel a run looks.
+"""How sure a prediction is: intervals that hold whatever a run is near to, and how novel it looks.
 
-Every cell of a calibration was predicted by members that had not seen its application. The vectors of these
-out-of-fold residuals, each divided by how hard its cell looked, are the distribution around new predictions: one
-mechanism for an interval against any reference, for the chance to be fastest, and for the chance that one platform
-beats another. Nominal levels are corrected so that coverage holds for applications left out (compare conformal
-prediction, Vovk et al. 2005, with groups for the exchangeable unit). Novelty is a VAE's likelihood, and the distance to
-known cells in its latent space.
+The cells of a calibration were held out in several ways: alone, with their workload, with their application. The
+vectors of these out-of-fold residuals, each divided by how hard its cell looked, are the distributions around new
+predictions, mixed by how likely a run is as near, or as far, as the cells of each. One mechanism gives an interval
+against any reference, the chance to be fastest, and the chance that one platform beats another. Nominal levels are
+corrected so that coverage holds for groups left out (compare conformal prediction, Vovk et al. 2005, with groups for
+the exchangeable unit). Novelty is a VAE's likelihood, and the distance to known cells in its latent space.
 """
 
-# N cells, F features, K latent units, B known cells or errors kept, D signs of difficulty, P platforms, L levels
+# N cells, F features, K latent units, B known cells or errors kept, D signs of difficulty, P platforms, L levels,
+# R ways of holding out
 
 from __future__ import annotations
 
@@ -26,9 +27,14 @@ from crossperf.records import looks
 _MUST_AGREE = 1e3
 _ROWS = 512
 #: Nominal levels at which the coverage on left-out groups is known.
-_LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
-_MOST_ERRORS = 400
+LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
+#: Parts that groups are dealt into, to see how well the errors of the others cover each.
+_PARTS = 40
+#: Errors of each way of holding out that are kept.
+KEPT_ERRORS = 400
 _PENALTY = 10.0
+#: An error counts as this share of the mean at least: what is nearly exact by luck tells nothing of difficulty.
+_LEAST_SHARE = 0.1
 #: No cell counts as much easier or harder than these quantiles of the calibration cells.
 _SCALE_RANGE = (0.02, 0.98)
 
@@ -145,73 +151,86 @@ def distinct(rows_nf: Mask) -> tuple[Integers, Integers]:
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """Residuals to surround a prediction with, and how to scale them to a cell."""
+class Difficulty:
+    """How large errors are expected to be: a linear map of signs, on a log scale, within what was seen."""
 
-    error_bp: Floats
-    sign_mean_d: Floats
-    sign_spread_d: Floats
+    mean_d: Floats
+    spread_d: Floats
     weights_d: Floats
     bias: float
-    scale_limits: Floats
-    coverage_l: Floats
+    limits: Floats
 
     @classmethod
-    def fit(cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, new_n: Mask, seed: int) -> Intervals:
-        """Learn from out-of-fold errors, truth minus prediction in logarithms.
-
-        ``signs_nd`` tell before the fact how hard a cell is; ``groups_n`` is its application. Cells of ``new_n`` had
-        their whole application left out: their errors are the distribution. The others, whose workload alone was left
-        out, help to learn how difficulty shows. An error that cannot be known is NaN, and drawn from those that can.
-        """
-        size_n = np.log(np.nanmean(np.abs(error_np), axis=1) + 1e-3)
+    def fit(cls, error_np: Floats, signs_nd: Floats) -> Difficulty:
+        """Learn from errors, and from signs that tell before the fact how hard a cell is."""
+        size_n = np.nanmean(np.abs(error_np), axis=1)
+        size_n = np.log(size_n + _LEAST_SHARE * size_n.mean() + 1e-6)
         mean_d, spread_d = signs_nd.mean(axis=0), np.maximum(signs_nd.std(axis=0), 1e-9)
         standard_nd = (signs_nd - mean_d) / spread_d
         bias = float(size_n.mean())
         gram_dd = standard_nd.T @ standard_nd + _PENALTY * np.eye(signs_nd.shape[1])
         weights_d = np.linalg.solve(gram_dd, standard_nd.T @ (size_n - bias))
-        log_scale_n = standard_nd @ weights_d + bias
-        limits = np.quantile(log_scale_n, _SCALE_RANGE)
-        scale_n = np.exp(np.clip(log_scale_n, *limits))
-        rows = np.flatnonzero(new_n) if new_n.any() else np.arange(len(new_n))
-        rng = np.random.default_rng(seed)
-        relative_np = _drawn(error_np[rows] / scale_n[rows, None], rng)
-        coverage_l = _left_out_coverage(relative_np, groups_n[rows], rng)
-        kept = np.arange(len(rows))
-        if len(rows) > _MOST_ERRORS:
-            kept = np.sort(rng.choice(kept, _MOST_ERRORS, replace=False))
-        return cls(relative_np[kept], mean_d, spread_d, weights_d, bias, limits, coverage_l)
+        return cls(mean_d, spread_d, weights_d, bias, np.quantile(standard_nd @ weights_d + bias, _SCALE_RANGE))
 
-    def scale(self, signs_nd: Floats) -> Floats:
-        """Return how large errors are expected to be for each cell, beside the calibration's."""
-        log_scale_n = (signs_nd - self.sign_mean_d) / self.sign_spread_d @ self.weights_d + self.bias
-        return np.asarray(np.exp(np.clip(log_scale_n, *self.scale_limits)))
+    def __call__(self, signs_nd: Floats) -> Floats:
+        """Return the size of the errors to expect of each cell."""
+        log_n = (signs_nd - self.mean_d) / self.spread_d @ self.weights_d + self.bias
+        return np.asarray(np.exp(np.clip(log_n, *self.limits)))
 
-    @property
-    def _increasing_l(self) -> Floats:
-        return np.asarray(np.maximum.accumulate(self.coverage_l + 1e-12 * np.arange(len(self.coverage_l))))
 
-    def nominal(self, level: float) -> float:
-        """Return the level to take quantiles at, so that intervals cover `level` of applications left out."""
-        return float(np.interp(level, self._increasing_l, _LEVELS))
+@dataclass(frozen=True)
+class Residuals:
+    """Errors of cells held out in one way, in units of their difficulty, and the coverage of their quantiles."""
 
-    def level(self, nominal_n: Floats) -> Floats:
-        """Return the lowest level whose `nominal` is at least this: 0 for the narrowest, infinite beyond all."""
-        level_n = np.interp(nominal_n, _LEVELS, self._increasing_l)
-        return np.where(nominal_n <= _LEVELS[0], 0.0, np.where(nominal_n > _LEVELS[-1], np.inf, level_n))
+    error_bp: Floats
+    difficulty: Difficulty
+    coverage_l: Floats
 
-    def errors(self, scale_n: Floats) -> Floats:
-        """Return errors in log times that each cell's prediction may have (N x B x P), each as likely as the others."""
-        return np.asarray(scale_n[:, None, None] * self.error_bp)
+    @classmethod
+    def fit(cls, error_np: Floats, signs_nd: Floats, groups_n: Integers, seed: int) -> Residuals:
+        """Learn from out-of-fold errors, truth minus prediction in logarithms.
+
+        ``groups_n`` is what the cells were held out with. An error that cannot be known is NaN, and drawn from those
+        that can.
+        """
+        difficulty, rng = Difficulty.fit(error_np, signs_nd), np.random.default_rng(seed)
+        relative_np = _drawn(error_np / difficulty(signs_nd)[:, None], rng)
+        coverage_l = _left_out_coverage(relative_np, groups_n, rng)
+        # In random order, so that the first of them are as good as any; the same ones again where they are few.
+        kept_b = np.resize(rng.permutation(len(relative_np)), KEPT_ERRORS)
+        return cls(relative_np[kept_b], difficulty, np.maximum.accumulate(coverage_l + 1e-12 * np.arange(len(LEVELS))))
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Residuals of each way of holding out, to surround a prediction with."""
+
+    residuals: tuple[Residuals, ...]
+
+    def errors(self, signs_nd: Floats, share_nr: Floats) -> Floats:
+        """Return errors in log times that each cell's prediction may have (N x B x P), each as likely as the others.
+
+        ``share_nr`` is how likely each cell is as near as those held out in each way, and how many errors are theirs.
+        """
+        place_b = (np.arange(KEPT_ERRORS) + 0.5) / KEPT_ERRORS
+        way_nb = (place_b > np.cumsum(share_nr, axis=1)[:, :-1, None]).sum(axis=1)
+        error_rbp = np.stack([own.error_bp for own in self.residuals])
+        scale_nr = np.stack([own.difficulty(signs_nd) for own in self.residuals], axis=1)
+        scale_nb = np.take_along_axis(scale_nr, way_nb, axis=1)
+        return np.asarray(scale_nb[:, :, None] * error_rbp[way_nb, np.arange(KEPT_ERRORS)])
+
+    def coverage(self, share_nr: Floats) -> Floats:
+        """Return how much the intervals of each nominal level cover, N x L."""
+        return np.asarray(share_nr @ np.stack([own.coverage_l for own in self.residuals]))
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Predictions with the errors they may have, and how novel each run looks."""
+    """Predictions with the errors they may have, what intervals of each nominal level cover, and novelty."""
 
     log_relative_np: Floats
     error_nbp: Floats
-    intervals: Intervals
+    coverage_nl: Floats
     novelty: NoveltyScores
 
     @property
@@ -223,11 +242,20 @@ class Forecast:
         drawn_nbp = self._drawn_nbp
         return np.asarray(drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2))
 
-    def between(self, level: float, reference_n: Integers) -> tuple[Floats, Floats]:
-        """Return low and high log time on each platform over that on each cell's reference platform."""
-        nominal = self.intervals.nominal(level)
-        low_np, high_np = np.quantile(self._relative(reference_n), [(1 - nominal) / 2, (1 + nominal) / 2], axis=1)
-        return low_np, high_np
+    def _nominal(self, level: float) -> Floats:
+        """Return the level to take the quantiles of each cell at, so that intervals cover `level` of such cells."""
+        return np.array([np.interp(level, coverage_l, LEVELS) for coverage_l in self.coverage_nl])
+
+    def between(self, level: float, reference_n: Integers, *, joint: bool = False) -> tuple[Floats, Floats]:
+        """Return low and high log time on each platform over that on each cell's reference platform.
+
+        With ``joint``, the ranges of a cell hold all at once for a share `level` of such cells, and are wider.
+        """
+        ordered_nbp = np.sort(self._relative(reference_n), axis=1)
+        nominal_n = self._nominal(level)
+        if joint:
+            nominal_n = _joint(self._relative(reference_n), ordered_nbp, nominal_n)
+        return _quantile(ordered_nbp, (1 - nominal_n) / 2), _quantile(ordered_nbp, (1 + nominal_n) / 2)
 
     def level_needed(self, log_truth_np: Floats, reference_n: Integers) -> Floats:
         """Return the level of the interval that just holds each true log time over that on the reference.
@@ -235,8 +263,10 @@ class Forecast:
         A calibrated model needs a level up to L for a share L of the platforms. NaN on the reference and where the
         truth is not known.
         """
-        quantile_np = _quantile_of(log_truth_np, self._relative(reference_n))
-        needed_np = self.intervals.level(np.abs(2.0 * quantile_np - 1.0))
+        nominal_np = np.abs(2.0 * _quantile_of(log_truth_np, self._relative(reference_n)) - 1.0)
+        pairs = zip(nominal_np, self.coverage_nl, strict=True)
+        needed_np = np.stack([np.interp(nominal_p, LEVELS, coverage_l) for nominal_p, coverage_l in pairs])
+        needed_np = np.where(nominal_np <= LEVELS[0], 0.0, np.where(nominal_np > LEVELS[-1], np.inf, needed_np))
         left_out_np = np.isnan(log_truth_np) | (np.arange(log_truth_np.shape[1]) == reference_n[:, None])
         return np.where(left_out_np, np.nan, needed_np)
 
@@ -253,6 +283,28 @@ class Forecast:
         """Return how likely the platform of each row is faster than that of each column (N x P x P)."""
         drawn_nbp = self._drawn_nbp
         return np.asarray((drawn_nbp[:, :, :, None] < drawn_nbp[:, :, None, :]).mean(axis=1))
+
+
+def _quantile(ordered_nbp: Floats, share_n: Floats) -> Floats:
+    """Return a quantile of each cell's ordered draws, between two as `numpy.quantile` has it."""
+    place_n = np.clip(share_n, 0.0, 1.0) * (ordered_nbp.shape[1] - 1)
+    below_n = np.floor(place_n).astype(np.int64)
+    above_n = np.minimum(below_n + 1, ordered_nbp.shape[1] - 1)
+    rows, part_n1 = np.arange(len(ordered_nbp)), (place_n - below_n)[:, None]
+    return np.asarray(ordered_nbp[rows, below_n] * (1.0 - part_n1) + ordered_nbp[rows, above_n] * part_n1)
+
+
+def _joint(drawn_nbp: Floats, ordered_nbp: Floats, nominal_n: Floats) -> Floats:
+    """Return the nominal level whose intervals hold a draw on all platforms at once as often as asked."""
+    last = max(drawn_nbp.shape[1] - 1, 1)
+    needed_nb = np.zeros(drawn_nbp.shape[:2])
+    for cell, (drawn_bp, ordered_bp) in enumerate(zip(drawn_nbp, ordered_nbp, strict=True)):
+        for drawn_b, ordered_b in zip(drawn_bp.T, ordered_bp.T, strict=True):
+            if ordered_b[0] < ordered_b[-1]:  # the reference itself is always as it is
+                needed_nb[cell] = np.maximum(
+                    needed_nb[cell], np.abs(2 * np.searchsorted(ordered_b, drawn_b) / last - 1)
+                )
+    return _quantile(np.sort(needed_nb, axis=1)[:, :, None], nominal_n)[:, 0]
 
 
 def _quantile_of(value_np: Floats, drawn_nbp: Floats) -> Floats:
@@ -278,24 +330,25 @@ def _drawn(error_np: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.Generator) -> Floats:
-    """Return the coverage of the intervals of each nominal level on each group, made from the other groups."""
-    groups = np.unique(groups_n)
+    """Return the coverage of the intervals of each nominal level on some groups, made from the other groups."""
+    groups, number_n = np.unique(groups_n, return_inverse=True)
     if len(groups) < 2:
-        return _LEVELS.copy()
+        return LEVELS.copy()
+    part_n = (rng.permutation(len(groups)) % _PARTS)[number_n]
     platforms = relative_np.shape[1]
-    inside_l, count = np.zeros(len(_LEVELS)), 0
-    for group in rng.permutation(groups)[:40]:
-        own, others = np.flatnonzero(groups_n == group), np.flatnonzero(groups_n != group)
+    inside_l, count = np.zeros(len(LEVELS)), 0
+    for part in np.unique(part_n):
+        own, others = np.flatnonzero(part_n == part), np.flatnonzero(part_n != part)
         own, others = (rng.choice(r, min(len(r), most), replace=False) for r, most in ((own, 100), (others, 600)))
         reference = rng.integers(platforms, size=len(own))
         own_np = relative_to(relative_np[own], reference)
         differs_np = np.arange(platforms) != reference[:, None]
         difference_bpp = relative_np[others][:, :, None] - relative_np[others][:, None, :]
-        shares = np.concatenate([(1 - _LEVELS) / 2, (1 + _LEVELS) / 2])
+        shares = np.concatenate([(1 - LEVELS) / 2, (1 + LEVELS) / 2])
         low_lpp, high_lpp = np.split(np.quantile(difference_bpp, shares, axis=0), 2)
         low_lnp, high_lnp = low_lpp[:, :, reference].swapaxes(1, 2), high_lpp[:, :, reference].swapaxes(1, 2)
         inside_lnp = (own_np >= low_lnp) & (own_np <= high_lnp)
-        weight = (groups_n == group).sum() / len(own)
+        weight = (part_n == part).sum() / len(own)
         inside_l += weight * (inside_lnp & differs_np).sum(axis=(1, 2))
         count += weight * differs_np.sum()
     return inside_l / max(count, 1)

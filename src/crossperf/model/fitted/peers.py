@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,9 +39,11 @@ class Forest:
     missing_left_m: Mask
     value_row_m: Numbers
     leaf_values_lp: Floats
+    #: Which trees know which platforms; ``None``: all know all.
+    knows_tp: Mask | None = None
 
     @classmethod
-    def of(cls, trees: Sequence[Any], leaf_values_lp: Floats | None = None) -> Forest:
+    def of(cls, trees: Sequence[Any], leaf_values_lp: Floats | None = None, knows_tp: Mask | None = None) -> Forest:
         """Return the arrays of fitted scikit-learn trees, with the values of their leaves or with others."""
         parts = [tree.tree_ for tree in trees]
         root_t = np.cumsum([0, *(part.node_count for part in parts[:-1])]).astype(np.int32)
@@ -66,31 +68,44 @@ class Forest:
             missing_left_m=joined("missing_go_to_left").astype(bool),
             value_row_m=value_row_m,
             leaf_values_lp=different_lp,
+            knows_tp=knows_tp,
         )
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Integers, Sequence[Any]]], outputs: int) -> Forest:
         """Return forests of some columns each as one: a tree counts for nothing in the columns of the others."""
         every = [tree for _, trees in parts for tree in trees]
-        padded = []
+        padded, knows = [], []
         for columns, trees in parts:
             own_lp = _leaf_values(trees)
             leaf_values_lp = np.zeros((len(own_lp), outputs))
             # The mean is taken over all trees, and these few must stand for all of them in their columns.
             leaf_values_lp[:, columns] = own_lp * (len(every) / len(trees))
             padded.append(leaf_values_lp)
-        return cls.of(every, np.concatenate(padded))
+            knows.append(np.tile(np.isin(np.arange(outputs), columns), (len(trees), 1)))
+        return cls.of(every, np.concatenate(padded), np.concatenate(knows))
 
     def predict(self, features_nf: Floats) -> Floats:
         """Return the mean over trees; trees are followed in groups whose state stays in the caches."""
+        return self._in_threads(self._mean, features_nf)
+
+    def predict_median(self, features_nf: Floats) -> tuple[Floats, Floats]:
+        """Return the median over trees, and how far they are from it: the mean over trees and platforms.
+
+        Where most trees lead to cells of one workload, the median is that workload's, whatever the others say.
+        """
+        both_np = self._in_threads(self._median, features_nf)
+        return both_np[:, :-1], both_np[:, -1]
+
+    def _in_threads(self, ask: Callable[[NDArray[np.float32]], Floats], features_nf: Floats) -> Floats:
         # scikit-learn compares 32-bit features with 64-bit thresholds.
         single_nf = features_nf.astype(np.float32)
         if len(single_nf) < 2 * _ROWS_A_THREAD:
-            return self._mean(single_nf)
+            return ask(single_nf)
         # NumPy lets go of the interpreter's lock while it follows a chunk.
         chunks = np.array_split(single_nf, min(os.cpu_count() or 1, len(single_nf) // _ROWS_A_THREAD))
         with ThreadPoolExecutor(len(chunks)) as pool:
-            return np.concatenate(list(pool.map(self._mean, chunks)))
+            return np.concatenate(list(pool.map(ask, chunks)))
 
     def _mean(self, single_nf: NDArray[np.float32]) -> Floats:
         total_np = np.zeros((len(single_nf), self.leaf_values_lp.shape[1]))
@@ -99,6 +114,23 @@ class Forest:
             leaf_tn = self._leaves(single_nf, self.root_t[start : start + trees_at_once])
             total_np += self.leaf_values_lp[leaf_tn].sum(axis=0)
         return total_np / len(self.root_t)
+
+    def _median(self, single_nf: NDArray[np.float32]) -> Floats:
+        """Return the median of each platform, and in a last column the mean distance from it."""
+        outputs = self.leaf_values_lp.shape[1]
+        knows_tp = np.ones((len(self.root_t), outputs), bool) if self.knows_tp is None else self.knows_tp
+        rows, parts = max(1, _WALKERS // len(self.root_t)), []
+        for start in range(0, max(len(single_nf), 1), rows):
+            leaf_tn = self._leaves(single_nf[start : start + rows], self.root_t)
+            answer_np = np.zeros((leaf_tn.shape[1], outputs + 1))
+            for pattern_t in np.unique(knows_tp, axis=1).T:
+                columns = np.flatnonzero((knows_tp == pattern_t[:, None]).all(axis=0))
+                # A tree that stands for others as well has its values scaled up: see `joined`.
+                value_tnc = self.leaf_values_lp[:, columns][leaf_tn[pattern_t]] * pattern_t.mean()
+                answer_np[:, columns] = np.median(value_tnc, axis=0)
+                answer_np[:, -1] += np.abs(value_tnc - answer_np[:, columns]).mean(axis=0).sum(axis=1) / outputs
+            parts.append(answer_np)
+        return np.concatenate(parts)
 
     @cached_property
     def _nodes_m4(self) -> Numbers:

@@ -17,7 +17,7 @@ from crossperf.model.learn.together import Together, together
 
 #: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
 MOST_CELLS = 8000
-_STEPS, _BATCH, _RATE = 60, 600, 0.1
+_STEPS, _BATCH, _RATE = 60, 1000, 0.1
 #: Holds the length scales near their common start, so that a table with many features cannot overfit them.
 _PRIOR = 0.02
 _LEAST_NOISE = 1e-3
@@ -48,8 +48,7 @@ def fit_process(
     groups = together(standard_np)
     log_length_f, log_noise = _learn_scales(known, torch.from_numpy(standard_np), groups, groups_n[kept_n], rng)
     weights_np = np.zeros(standard_np.shape)  # a cell without a target weighs nothing in its column
-    predicted_rnp = np.full((len(folds_rn), *target_np.shape), np.nan)
-    gap_rn = np.full(folds_rn.shape, np.nan)
+    predicted_rnp, gap_rn = np.full((len(folds_rn), *target_np.shape), np.nan), np.full(folds_rn.shape, np.nan)
     with torch.no_grad():
         scaled_nf = known / log_length_f.exp()
         for own in groups:
@@ -64,8 +63,8 @@ def fit_process(
             # Errors of left-out folds need no more than single precision, at half the time.
             inverse_nn = torch.cholesky_inverse(factor_nn.float())
             for r, fold_n in enumerate(folds_rn[:, rows_n]):
-                error_np, gap_n = _left_out(inverse_nn, kernel_nn, own_np, fold_n)
                 place = np.ix_(rows_n, own.columns)
+                error_np, gap_n = _left_out(inverse_nn, kernel_nn, own_np, fold_n)
                 predicted_rnp[r][place] = target_np[place] - error_np * spread
                 gap_rn[r, rows_n] = np.where(np.isnan(gap_rn[r, rows_n]), gap_n, gap_rn[r, rows_n])
     process = GaussianProcess(

@@ -1,0 +1,67 @@
+"""What out-of-fold predictions teach, on errors that we made up ourselves."""
+
+import numpy as np
+import pytest
+
+from crossperf.model.learn.stacking import HeldBack, _best_weights, _cautious_weights
+
+
+def held_back(rng: np.random.Generator, cells: int = 400) -> tuple[HeldBack, np.ndarray]:
+    """Return two members: the first is exact near what is known, the second is better far from it; and the truth."""
+    truth = rng.standard_normal((cells, 3))
+    sizes = {0: (0.01, 0.2), 1: (0.5, 0.3), 2: (1.0, 0.4)}
+    predicted = np.stack([[truth + size * rng.standard_normal(truth.shape) for size in sizes[way]] for way in sizes])
+    apart = np.stack([np.full(cells, 0.01), np.full(cells, 0.2), np.full(cells, 0.5)]) * rng.uniform(
+        0.7, 1.4, (3, cells)
+    )
+    gap = np.stack([np.full(cells, 0.1), np.full(cells, 0.3), np.full(cells, 0.6)]) * rng.uniform(0.7, 1.4, (3, cells))
+    return HeldBack(predicted, apart, gap, np.tile(np.arange(cells), (3, 1))), truth
+
+
+def test_a_cell_with_the_signs_of_known_workloads_counts_as_one() -> None:
+    held, _ = held_back(np.random.default_rng(0))
+    nearness = held.nearness()
+    share = nearness(nearness.signs(np.array([0.01, 0.2, 0.5]), np.array([0.1, 0.3, 0.6])))
+    assert (share.argmax(axis=1) == [0, 1, 2]).all()
+    assert (share.max(axis=1) > 0.8).all()
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+
+
+def test_each_way_of_holding_out_has_its_own_best_member() -> None:
+    held, truth = held_back(np.random.default_rng(1))
+    weights = held.weights(truth)
+    assert weights[0, 0] > 0.95
+    assert weights[1, 1] > 0.6
+    assert weights[2, 1] > 0.8
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+
+
+def test_the_best_weights_of_two_independent_members_are_those_of_least_variance() -> None:
+    """With standard deviations 1 and 2 the first weighs 4/5 (inverse variances)."""
+    rng = np.random.default_rng(2)
+    errors = rng.standard_normal((2, 5000, 2)) * np.array([1.0, 2.0])[:, None, None]
+    assert _best_weights(errors)[0] == pytest.approx(0.8, abs=0.03)
+
+
+def test_who_erred_more_counts_for_less_by_the_fourth_power() -> None:
+    """The second is off by twice as much as the first and third: half to the power of four, a sixteenth."""
+    errors = np.stack([np.full((4, 2), 0.1), np.full((4, 2), -0.2), np.full((4, 2), 0.1)])
+    np.testing.assert_allclose(_cautious_weights(errors), np.array([16, 1, 16]) / 33, rtol=1e-6)
+
+
+def test_where_nothing_was_held_out_all_members_and_ways_count_the_same() -> None:
+    nothing = np.full((3, 2, 5, 2), np.nan)
+    held = HeldBack(nothing, np.full((3, 5), np.nan), np.full((3, 5), np.nan), np.tile(np.arange(5), (3, 1)))
+    np.testing.assert_allclose(held.weights(np.zeros((5, 2))), 0.5)
+    nearness = held.nearness()
+    np.testing.assert_allclose(nearness(nearness.signs(np.ones(2), np.ones(2))), 1 / 3)
+
+
+def test_with_one_way_of_holding_out_every_cell_counts_as_such() -> None:
+    held, truth = held_back(np.random.default_rng(3), cells=60)
+    predicted = held.predicted_rmnp.copy()
+    predicted[1:] = np.nan
+    one = HeldBack(predicted, held.apart_rn, held.gap_rn, held.group_rn)
+    nearness = one.nearness()
+    np.testing.assert_allclose(nearness(nearness.signs(np.ones(2), np.ones(2))), [[1, 0, 0], [1, 0, 0]], atol=1e-12)
+    assert one.weights(truth)[0, 0] > 0.9
