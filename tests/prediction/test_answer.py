@@ -171,7 +171,7 @@ def test_the_reference_has_no_interval_and_every_other_platform_has(
 
 
 def test_joint_intervals_are_wider_and_the_times_the_same(ranged: TrainedModel, new_runs: RunsTable) -> None:
-    single, joint = (ranged.predict(new_runs, joint=joint).predictions for joint in (False, True))
+    single, joint = (ranged.predict(new_runs, level=0.3, joint=joint).predictions for joint in (False, True))
     for one, other in zip(single, joint, strict=True):
         assert one.relative_time == other.relative_time
         assert all(other.low[name] <= one.low[name] and one.high[name] <= other.high[name] for name in one.low)

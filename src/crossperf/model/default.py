@@ -101,7 +101,7 @@ class Crossperf(Predictor):
     Parameters
     ----------
     trees
-        Extremely randomised trees that learn times relative to the source; half as many look workloads up.
+        Extremely randomised trees that learn times relative to the source, and as many that look workloads up.
     members
         Small networks, trained as one.
     width, steps
@@ -121,7 +121,7 @@ class Crossperf(Predictor):
 
     name: ClassVar[str] = "crossperf"
     needs_names: ClassVar[bool] = True
-    trees: int = 96
+    trees: int = 64
     members: int = 8
     width: int = 192
     steps: int = 700
@@ -143,9 +143,9 @@ class Crossperf(Predictor):
         folds = _Folds.of(groups, self.members, rng)
 
         log_ne = encoder.log(rated_ne)
-        forest, blind_trees = self._grow(self.trees, log_ne, target_np, folds)
+        forest, blind_trees = self._grow(log_ne, target_np, folds)
         trees_rnp = folds.out_of_fold(np.stack([contrast(own.predict(log_ne), base_p)[0] for own in blind_trees]))
-        lookup, blind_lookups = self._grow(max(1, self.trees // 2), log_ne, contrast_np, folds)
+        lookup, blind_lookups = self._grow(log_ne, contrast_np, folds)
         known, apart = zip(*(own.predict_median(log_ne) for own in blind_lookups), strict=True)
         lookup_rnp, apart_rn = folds.out_of_fold(np.stack(known)), folds.out_of_fold(np.stack(apart))
         where: dict[str, Any] = {"device": self.device, "seed": self.seed}
@@ -176,7 +176,7 @@ class Crossperf(Predictor):
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
         return self.fit(data.X, data.y)
 
-    def _grow(self, trees: int, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, list[Forest]]:
+    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, list[Forest]]:
         """Return trees grown on all cells, and a few for each member, as blind as it.
 
         Of times relative to the source, cells of one workload differ, and a tree does not stop at the workload; of
@@ -190,7 +190,7 @@ class Crossperf(Predictor):
         all_n = np.ones(len(log_ne), bool)
         seen = [all_n if blind_n.all() else ~blind_n for blind_n in folds.blind_mn]
         blind = [grown(_BLIND_TREES, seen_n, self.seed + m + 1) for m, seen_n in enumerate(seen)]
-        return grown(trees, all_n, self.seed), blind
+        return grown(self.trees, all_n, self.seed), blind
 
 
 def _background(features: Features, rng: np.random.Generator) -> Features:
