@@ -9,6 +9,10 @@ local VERSION = "1"
 local HEADER = #"crossperf-table\t1\t0000000000\t0000000000\t0123456789abcdef\n"
 local PIECE, LONGEST_TAIL = 4096, 1024 * 1024 -- in bytes
 local UP = 3 -- PARTITION_UP of slurm.h: takes jobs and starts them
+-- A job that would take longer than this stays as it is: slurmctld answers nobody else while it waits for this code.
+-- Functions in C are not counted, so every pattern here takes time in proportion to a text of bounded length.
+local MOST_INSTRUCTIONS = 200000
+local LONGEST_FIELD = 1024 -- in bytes
 
 local unpack = unpack or table.unpack -- moved in Lua 5.2
 
@@ -97,7 +101,7 @@ end
 
 local function words_of(comment)
   local words, from = {}, 1
-  comment = " " .. (comment or "")
+  comment = " " .. (comment or ""):sub(1, WORDS.longest_comment)
   while true do
     local _, at, name = comment:find("[%s;](%a+)=", from)
     if not at then return words end
@@ -108,49 +112,55 @@ local function words_of(comment)
   end
 end
 
-local function base(path) return path:match("([^/]*)/*$") end
+-- A pattern that ends in $ alone would try every place of the text; from the other end there is one place to try.
+local function without_end(text, class) return text:reverse():gsub("^" .. class .. "+", ""):reverse() end
 
--- The program that a command line runs, or nil: past assignments, launchers and their options.
-local function program_of(command)
-  local launched, interpreter, skip, module = false, nil, 0, false
+local function base(path) return path:reverse():match("^/*([^/]*)"):reverse() end
+
+-- The program that a command line runs, or nil: past assignments, launchers and their options. And whether a launcher
+-- starts it, and how many words it looked at, of `most`.
+local function program_of(command, most)
+  local launched, interpreter, skip, module, seen = false, nil, 0, false, 0
   for word in command:gmatch("%S+") do
+    if seen == most then return nil, false, seen end
+    seen = seen + 1
     word = word:gsub("^[\"']", ""):gsub("[\"']$", "")
     local name = base(word)
     if skip > 0 then
       skip = skip - 1
     elseif module then
-      return word, launched
+      return word, launched, seen
     elseif word:find("^[|;&<>(){}]") then
-      return interpreter, launched
+      return interpreter, launched, seen
     elseif word:find("^[%a_][%w_]*=") then -- an assignment before the command
     elseif word:find("^%-") then
       if interpreter then module = word == "-m" else skip = WORDS.values[word] or 0 end
     elseif word:find("[$`]") then
-      return interpreter, launched
+      return interpreter, launched, seen
     elseif not interpreter and LAUNCHERS[name] then
       launched = true
     elseif not interpreter and PREFIXES[name] then -- time ./a.out is ./a.out
-    elseif not interpreter and INTERPRETERS[name:gsub("[%d.]+$", "")] then
+    elseif not interpreter and INTERPRETERS[without_end(name, "[%d.]")] then
       interpreter = name
     elseif not launched and not interpreter and SHELL[word] then
-      return nil, false
+      return nil, false, seen
     else
-      return name ~= "" and name or nil, launched
+      return name ~= "" and name or nil, launched, seen
     end
   end
-  return interpreter, launched
+  return interpreter, launched, seen
 end
 
 -- The program of a batch script: of the first line with a launcher, or else of the first command.
 local function executable(script)
   local first
-  local text = (script or ""):sub(1, WORDS.longest):gsub("\\\n", " ")
+  local text, left = (script or ""):sub(1, WORDS.longest):gsub("\\\n", " "), WORDS.most
   for command in text:gmatch("[^\n]+") do
-    command = command:match("^%s*(.-)%s*$")
-    if command ~= "" and command:sub(1, 1) ~= "#" then
-      local program, launched = program_of(command)
+    if not command:find("^%s*#") then
+      local program, launched, seen = program_of(command, left)
       if program and launched then return program end
-      first = first or program
+      first, left = first or program, left - seen
+      if left == 0 then break end
     end
   end
   return first
@@ -164,14 +174,19 @@ end
 
 -- What the job may be called, likeliest first; what it works on; and whether it wants no advice.
 local function named(job)
-  local words = words_of(job.comment)
-  local apps = { words.app }
+  local words, apps = words_of(job.comment), {}
+  if words.crossperf == "off" then return apps, "", true end
+  local function guess(name)
+    if name and name ~= "" and #name <= WORDS.longest_name then apps[#apps + 1] = name end
+  end
+  guess(words.app)
   if not words.app then
-    if job.name and job.name ~= "" then apps[#apps + 1] = job.name end
-    apps[#apps + 1] = executable(job.script)
+    guess(job.name)
+    guess(executable(job.script))
   end
   local nodes = given(job.min_nodes, slurm.NO_VAL or 4294967294) or 1
-  return apps, words.input or input_class(nodes), words.crossperf == "off"
+  local said = words.input and #words.input <= WORDS.longest_name and words.input
+  return apps, said or input_class(nodes), false
 end
 
 -- The most special key that the table has.
@@ -259,6 +274,9 @@ local function fixed(job)
   if job.partition and job.partition ~= "" then return "it names a partition" end
   for _, field in ipairs({ "req_nodes", "reservation", "clusters", "tres_per_socket", "tres_per_task" }) do
     if job[field] and job[field] ~= "" then return "it sets " .. field end
+  end
+  for _, field in ipairs({ "features", "tres_per_node", "tres_per_job", "account", "qos" }) do
+    if #tostring(job[field] or "") > LONGEST_FIELD then return field .. " is longer than what is checked" end
   end
   if given(job.het_job_offset, slurm.NO_VAL or 4294967294) then return "it is part of a heterogeneous job" end
   return nil
@@ -360,9 +378,19 @@ local function decide(job, part_list)
   slurm.log_user("%s", message)
 end
 
+-- Call a function that may take no more than so many instructions; a hook of the site's own is put back.
+local function bounded(most, call, ...)
+  if not debug or not debug.sethook then return pcall(call, ...) end
+  local hook, mask, count = debug.gethook()
+  debug.sethook(function() error("it took more than " .. most .. " instructions", 0) end, "", most)
+  local fine, problem = pcall(call, ...)
+  if type(hook) == "function" then debug.sethook(hook, mask, count) else debug.sethook() end
+  return fine, problem
+end
+
 -- Send a job where it should run. Never raises; returns nothing.
 local function place(job, part_list)
-  local fine, problem = pcall(decide, job, part_list)
+  local fine, problem = bounded(MOST_INSTRUCTIONS, decide, job, part_list)
   if not fine then
     pcall(function() slurm.log_info("%s", "crossperf: left a job as it is: " .. tostring(problem)) end)
   end

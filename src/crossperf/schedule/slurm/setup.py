@@ -20,7 +20,8 @@ MODULE, PLUGIN, MAPPING, TABLE = "crossperf.lua", "job_submit.lua", "crossperf-p
 def files(folder: Path, site: Site, *, scale_limits: bool = False, tag_jobs: bool = True) -> dict[str, str]:
     """Return the files of a site by name, made for a folder."""
     settings = {"table": str(folder / TABLE), "scale_limits": scale_limits, "tag_jobs": tag_jobs}
-    words = {**names.WORDS["script"], "longest": names.LONGEST}
+    bounds = {"longest": names.LONGEST, "most": names.MOST_WORDS, "longest_name": names.LONGEST_NAME}
+    words = {**names.WORDS["script"], **bounds, "longest_comment": names.LONGEST_COMMENT}
     block = f"local SITE = {lua(settings)}\nlocal WORDS = {lua(words)}"
     return {
         MODULE: _packaged(MODULE).replace("--@settings@", block),
