@@ -197,9 +197,10 @@ def test_whatever_is_missing_or_odd_a_submission_goes_through(lua: str, folder: 
             assert done["status"] == 0
 
 
-def test_what_raises_inside_leaves_the_job_as_it_is(lua: str, folder: Path) -> None:
-    """Numbers that are no numbers come past the sums of a table that was written so."""
-    data = TABLE.to_bytes().replace(b"0.25,0.2,", b"a,b,")
+@pytest.mark.parametrize("numbers", [b"a,b,", b"nan,nan,", b"inf,0.2,", b"-1,0.2,", b"0,0.2,"])
+def test_what_raises_inside_leaves_the_job_as_it_is(lua: str, folder: Path, numbers: bytes) -> None:
+    """Numbers that are no times come past the sums of a table that was written so."""
+    data = TABLE.to_bytes().replace(b"0.25,0.2,", numbers)
     lines = data.split(b"\n")[1:-2]
     body = b"".join(
         line.rpartition(b"\t")[0] + b"\t" + checksum(line.rpartition(b"\t")[0]).encode() + b"\n" for line in lines

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from crossperf.errors import PredictError
 from crossperf.records import Prediction, Run
 from crossperf.schedule import policies
 from crossperf.schedule.slurm import ranking
 from crossperf.schedule.slurm.ranking import Span, WorkloadTimes
 from crossperf.schedule.times import RelativeTimes
+from tests.cli.test_cli import Crossperf, assert_one_sentence, crossperf
 from tests.schedule.slurm.conftest import FACTS, SITE, order, table_of
+
+__all__ = ["crossperf"]
 
 
 def prediction(**times: float) -> Prediction:
@@ -126,3 +134,50 @@ def test_measured_runs_alone_make_a_table_without_any_model() -> None:
     table = table_of(learned)
     assert order(table, ("lmp", "", "")) == ["gpu", "cpu"]
     assert table.rows["lmp", "ann", "melt"].seconds == 10.0
+
+
+ODD: list[tuple[str, Any]] = [
+    ("relative_time", math.nan),
+    ("relative_time", math.inf),
+    ("relative_time", 0.0),
+    ("relative_time", -0.1),
+    ("relative_time", "fast"),
+    ("relative_time", None),
+    ("relative_time", 1e300),
+    ("low", math.nan),
+    ("high", -1.0),
+    ("high", math.inf),
+    ("seconds", math.nan),
+    ("seconds", 0.0),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), ODD)
+def test_a_number_that_is_no_time_never_reaches_a_table(
+    crossperf: Crossperf, no_slurm: None, field: str, value: Any
+) -> None:
+    """A NaN was the first choice of every policy: it is the smallest of any numbers to NumPy."""
+    facts = prediction(**{"epyc-2": 1.0, "genoa": 0.5, "h200": 0.1}).to_json()
+    facts[field]["h200"] = value
+    Path("predictions.json").write_text(json.dumps({"predictions": [facts]}))
+    partitions = ("--partitions", "cpu=epyc-2,big=genoa,gpu=h200")
+    done = crossperf("slurm", "table", "--predictions", "predictions.json", *partitions, "-o", "t")
+    assert_one_sentence(done, "predictions")
+    assert not Path("t").exists()
+
+
+def test_the_odd_numbers_of_a_prediction_are_named() -> None:
+    odd = prediction(**{"epyc-2": 1.0, "genoa": math.nan, "h200": -1.0})
+    with pytest.raises(PredictError, match=r"lmp melt: time of genoa nan, time of h200 -1.0, low of genoa nan and"):
+        ranking.from_predictions([odd], "epyc-2")
+
+
+def test_a_prediction_that_has_nothing_to_be_relative_to_is_named() -> None:
+    nowhere = replace(prediction(**{"epyc-2": math.nan, "genoa": 1.0}), source="p", cannot={"epyc-2": "cannot run"})
+    with pytest.raises(PredictError, match="lmp melt: no time on p"):
+        ranking.from_predictions([nowhere], "epyc-2")
+
+
+def test_runs_without_a_real_time_teach_nothing() -> None:
+    for value in (math.nan, math.inf, -5.0, 0.0, "9"):
+        assert ranking.with_learned({}, runs("epyc-2", *[value] * 3), "epyc-2") == {}  # type: ignore[list-item]

@@ -291,12 +291,19 @@ local function default_partition(part_list, otherwise)
   return otherwise
 end
 
+-- A relative time; what is none raises. Lua 5.1 takes 'nan' and 'inf' for numbers.
+local function ratio(text)
+  local value = tonumber(text)
+  if value and value > 0 and value < math.huge then return value end
+  error("the table holds " .. tostring(text) .. " for a time", 0)
+end
+
 -- Choices as partition, relative time, its range, and the number of runs behind it; by the policy, best first.
 local function choices_of(row)
   local choices = {}
   for _, text in ipairs(split(row[7], ";")) do
     local name, relative, low, high, runs = unpack(split(text, ","))
-    relative, low, high, runs = tonumber(relative), tonumber(low), tonumber(high), tonumber(runs)
+    relative, low, high, runs = ratio(relative), ratio(low), ratio(high), tonumber(runs)
     choices[#choices + 1] = { name = unescaped(name), relative = relative, low = low, high = high, runs = runs }
   end
   return choices
