@@ -115,8 +115,12 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.argument("runs", metavar="RUNS]", required=False, type=PATH)
 @click.option("--predictions", "predictions_file", type=PATH, help="Take what 'crossperf predict --json' wrote.")
 @click.option("--times", "times_file", type=PATH, help="Take a table of relative times, as 'crossperf schedule' does.")
-@click.option("--learned", type=PATH, help="Prefer the medians of these runs, from 'crossperf slurm learn'.")
-@click.option("--enough", type=click.IntRange(1), default=3, help="Runs that outweigh a prediction.")
+@click.option("--learned", type=PATH, help="Prefer what these runs tell, from 'crossperf slurm learn'.")
+@click.option("--enough", type=click.IntRange(1), default=3, help="Runs on a platform that outweigh a prediction.")
+@click.option("--users", type=click.IntRange(1), default=3, help="Users who must agree before it holds for all.")
+@click.option(
+    "--half-life", "half_life_days", type=click.FloatRange(1), default=90.0, help="Days until a run counts half."
+)
 @click.option("-o", "--output", type=PATH, required=True, help="The table to write.")
 @_PARTITIONS
 @_DEFAULT
@@ -168,12 +172,13 @@ def _known(
     predictions_file: Path | None,
     times_file: Path | None,
     learned: Path | None,
-    enough: int,
+    **trust: Any,
 ) -> dict[Key, WorkloadTimes]:
     """Return what is known of each workload, the later of these winning: times, predictions, a model, finished jobs."""
     from crossperf.runs import jsonl
     from crossperf.schedule.readers import read_times
     from crossperf.schedule.slurm import ranking
+    from crossperf.schedule.slurm.learned import Trust, with_learned
 
     known: dict[Key, WorkloadTimes] = {}
     if times_file is not None:
@@ -186,9 +191,14 @@ def _known(
         predictions = _predicted(model_folder, runs, site.reference)
         known |= ranking.from_predictions(predictions, site.reference)
     if learned is not None:
-        known = ranking.with_learned(known, jsonl.read(learned), site.reference, enough)
+        known, unlearned = with_learned(known, jsonl.read(learned), site.reference, Trust(**trust))
+        for note in unlearned:
+            say(f"note: {note}")
     if not known:
-        raise SettingsError("table: found nothing to go by, expected MODEL RUNS, --predictions, --times or --learned.")
+        raise SettingsError(
+            "table: found nothing to go by, expected MODEL RUNS, --predictions, --times, or --learned with work that "
+            "ran on two platforms."
+        )
     return known
 
 
@@ -342,5 +352,5 @@ def _reading(sacct: bool, since: str, sacct_file: Path | None, jobcomp: Path | N
     if sacct:
         return history.from_sacct(since)
     if sacct_file:
-        return history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="surrogateescape"), str(sacct_file))
+        return history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="backslashreplace"), str(sacct_file))
     return history.from_jobcomp(jobcomp or "")

@@ -78,7 +78,7 @@ def test_an_explicit_partition_and_unknown_jobs_are_left_as_they_are(bare: Clust
     assert done.stderr == "crossperf: partition gpu was asked for; submitted as it is.\n"
     done = own(bare, "--", "sbatch", "--parsable", HOLD, "-Jnobody", "--wrap=./knows")
     assert bare.facts(done.stdout.strip())["Partition"] == "cpu"
-    assert done.stderr == "crossperf: the table knows nothing of 'nobody' or 'knows'; submitted as it is.\n"
+    assert done.stderr == "crossperf: the table knows nothing of 'knows' or 'nobody'; submitted as it is.\n"
     done = own(bare, "--", "sbatch", "--parsable", HOLD, "-Jlmp", "--comment=crossperf=off", "--wrap=true")
     assert bare.facts(done.stdout.strip())["Partition"] == "cpu"
 

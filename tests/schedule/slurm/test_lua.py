@@ -45,6 +45,33 @@ def test_a_known_job_is_sent_to_the_best_partition_and_its_user_reads_it(lua: st
     assert done["admin_comment"] == "crossperf app=lmp input=nodes-1"
 
 
+GENERAL = ["wrap", "run.sh", "JOB.SLURM", "python3.11", "a.out"]
+
+
+def test_a_name_that_jobs_of_many_programs_bear_is_no_name(lua: str, folder: Path) -> None:
+    write(folder, replace(TABLE, rows={(name, "", ""): TABLE.rows["lmp", "", ""] for name in GENERAL}))
+    for done in place(lua, folder, *(JOB | {"name": name, "script": f"./{name}"} for name in GENERAL)):
+        assert (done["partition"], done["admin_comment"]) == (None, None)
+    (said,) = place(lua, folder, JOB | {"name": "run.sh", "comment": "app=a.out"})
+    assert said["partition"] == "big", "said outright it is a name"
+
+
+def test_the_program_comes_before_the_name(lua: str, folder: Path) -> None:
+    (done,) = place(lua, folder, JOB | {"name": "solve", "script": "srun ./lmp"})
+    assert (done["partition"], done["admin_comment"][:19]) == ("big", "crossperf app=lmp i")
+
+
+def test_jobs_that_do_the_same_are_noted_with_the_same_sum(lua: str, folder: Path) -> None:
+    scripts = ["srun ./lmp in.a", "srun ./lmp in.a", "srun ./lmp in.b", "srun ./lmp in.a #"]
+    jobs = [JOB | {"script": script} for script in scripts]
+    jobs += [JOB | {"script": scripts[0], "argv": {0: "run.sh", 1: word}} for word in ("x", "x", "y")]
+    works = [done["admin_comment"].partition(" work=")[2] for done in place(lua, folder, *jobs)]
+    assert works[0] == works[1]
+    assert works[4] == works[5]
+    assert len(set(works)) == 5
+    assert all(len(work) == 8 for work in works)
+
+
 def test_the_most_special_key_wins(lua: str, folder: Path) -> None:
     melt = JOB | {"comment": "input=melt"}
     first, second, third = place(lua, folder, JOB, melt, melt | {"user_name": "root"})

@@ -62,7 +62,7 @@ def ask(*command: str, env: Mapping[str, str] | None = None, patience_s: float =
     if done.returncode:
         reason = _last_line(done.stderr or done.stdout)
         raise ControllerError(f"{command[0]} failed ({reason}).", command=command, status=done.returncode)
-    return done.stdout.decode(errors="replace")
+    return done.stdout.decode(errors="backslashreplace")
 
 
 def _run(

@@ -12,7 +12,7 @@ local UP = 3 -- PARTITION_UP of slurm.h: takes jobs and starts them
 -- A job that would take longer than this stays as it is: slurmctld answers nobody else while it waits for this code.
 -- Functions in C are not counted, so every pattern here takes time in proportion to a text of bounded length.
 local MOST_INSTRUCTIONS = 200000
-local LONGEST_FIELD = 1024 -- in bytes
+local LONGEST_FIELD, LONGEST_ARGUMENT, MOST_ARGUMENTS = 1024, 128, 15
 
 local unpack = unpack or table.unpack -- moved in Lua 5.2
 
@@ -23,6 +23,7 @@ local set = function(names)
 end
 local LAUNCHERS, PREFIXES = set(WORDS.launchers), set(WORDS.prefixes)
 local INTERPRETERS, SHELL = set(WORDS.interpreters), set(WORDS.shell)
+local GENERAL, ENDINGS = set(WORDS.general), set(WORDS.endings)
 
 -- A number that the user gave, or nil: Slurm writes a huge one for "not given".
 local function given(value, nothing)
@@ -151,19 +152,34 @@ local function program_of(command, most)
   return interpreter, launched, seen
 end
 
--- The program of a batch script: of the first line with a launcher, or else of the first command.
+-- The program of a batch script, of the first line with a launcher or else of the first command; and that line.
 local function executable(script)
-  local first
+  local first, first_line
   local text, left = (script or ""):sub(1, WORDS.longest):gsub("\\\n", " "), WORDS.most
   for command in text:gmatch("[^\n]+") do
     if not command:find("^%s*#") then
       local program, launched, seen = program_of(command, left)
-      if program and launched then return program end
-      first, left = first or program, left - seen
+      if program and launched then return program, command end
+      if program and not first then first, first_line = program, command end
+      left = left - seen
       if left == 0 then break end
     end
   end
-  return first
+  return first, first_line
+end
+
+-- Whether jobs of many programs bear a name.
+local function is_general(name)
+  return GENERAL[name:lower()] or ENDINGS[(name:lower():match("%.[^.]*$"))] or INTERPRETERS[without_end(name, "[%d.]")]
+end
+
+-- A sum over what a job was told to do: jobs with the same one did the same work. Nil where that is not known.
+local function work_of(job, command)
+  local script, arguments = job.script, job.argv
+  if not command and (script or not arguments) then return nil end
+  local words = { (command or ""):sub(1, LONGEST_FIELD), #(script or "") }
+  for i = 0, MOST_ARGUMENTS do words[#words + 1] = tostring(arguments and arguments[i] or ""):sub(1, LONGEST_ARGUMENT) end
+  return checksum(table.concat(words, "\n"))
 end
 
 local function input_class(nodes)
@@ -172,21 +188,23 @@ local function input_class(nodes)
   return ("nodes-%d"):format(class)
 end
 
--- What the job may be called, likeliest first; what it works on; and whether it wants no advice.
+-- What the job may be called, likeliest first; what it works on; whether it wants no advice; and a sum over its work.
 local function named(job)
   local words, apps = words_of(job.comment), {}
   if words.crossperf == "off" then return apps, "", true end
   local function guess(name)
     if name and name ~= "" and #name <= WORDS.longest_name then apps[#apps + 1] = name end
   end
-  guess(words.app)
-  if not words.app then
-    guess(job.name)
-    guess(executable(job.script))
+  local program, command = executable(job.script)
+  if words.app then
+    guess(words.app)
+  else
+    if program and not is_general(program) then guess(program) end
+    if job.name and not is_general(job.name) then guess(job.name) end
   end
   local nodes = given(job.min_nodes, slurm.NO_VAL or 4294967294) or 1
   local said = words.input and #words.input <= WORDS.longest_name and words.input
-  return apps, said or input_class(nodes), false
+  return apps, said or input_class(nodes), false, work_of(job, command)
 end
 
 -- The most special key that the table has.
@@ -336,9 +354,10 @@ local function scaled(limit, choice, base_choice, part)
   return math.min(minutes, given(part.max_time, slurm.INFINITE or 4294967295) or minutes)
 end
 
-local function tag(job, app, input)
+local function tag(job, app, input, work)
   if SITE.tag_jobs and app and not job.admin_comment then
-    job.admin_comment = "crossperf app=" .. app:gsub("[%s%%;]", hex) .. " input=" .. input:gsub("[%s%%;]", hex)
+    local words = "crossperf app=" .. app:gsub("[%s%%;]", hex) .. " input=" .. input:gsub("[%s%%;]", hex)
+    job.admin_comment = words .. (work and " work=" .. work or "")
   end
 end
 
@@ -356,11 +375,11 @@ local function look_up(apps, user, input)
 end
 
 local function decide(job, part_list)
-  local apps, input, off = named(job)
+  local apps, input, off, work = named(job)
   if off then return end
   local why = fixed(job)
   local app, row, tail = look_up(apps, job.user_name or "", input)
-  tag(job, app or apps[2] or apps[1], input)
+  tag(job, app or apps[1], input, work)
   if not row or why then return end
   local site = line(tail, "site")
   if not site or (site[4] ~= "0" and os.time() > tonumber(site[4])) then

@@ -33,7 +33,7 @@ class Named:
     @property
     def app(self) -> str:
         """The name under which a finished job is learned where no table knew it: its program, or else its own name."""
-        return self.apps[-1] if self.apps else ""
+        return self.apps[0] if self.apps else ""
 
     def keys(self) -> Iterator[tuple[str, str, str]]:
         """Yield (app, user, input) from the most special to the most general.
@@ -48,30 +48,51 @@ class Named:
 def named(name: str, user: str, comment: str = "", script: str = "", nodes: int = 1) -> Named:
     r"""Return what a job is called.
 
-    A comment such as ``app=lammps input=melt`` says it outright. Without one the job's name is tried first and the
-    program of its script second, and the number of nodes stands for the input.
+    A comment such as ``app=lammps input=melt`` says it outright. Without one the program of its script is tried first
+    and the job's name second, and the number of nodes stands for the input. A name such as ``run.sh`` is none.
 
-    >>> named("run.sh", "ann", script="#!/bin/sh\nsrun -n 4 ./lmp -in in.melt", nodes=3)
-    Named(apps=('run.sh', 'lmp'), user='ann', input='nodes-4', off=False)
+    >>> named("melt", "ann", script="#!/bin/sh\nsrun -n 4 ./lmp -in in.melt", nodes=3)
+    Named(apps=('lmp', 'melt'), user='ann', input='nodes-4', off=False)
+    >>> named("run.sh", "ann").apps
+    ()
     >>> named("run.sh", "ann", comment="app=lammps;input=melt").apps
     ('lammps',)
     """
     words = words_of(comment)
     if words.get("crossperf") == "off":
         return Named((), user, "", off=True)
-    guesses = [words["app"]] if "app" in words else [name, executable(script) or ""]
-    apps = tuple(dict.fromkeys(guess for guess in guesses if _is_short(guess)))
+    guesses = [guess for guess in (executable(script) or "", name) if not is_general(guess)]
+    apps = tuple(dict.fromkeys(guess for guess in ([words["app"]] if "app" in words else guesses) if _is_short(guess)))
     input_ = words.get("input", "")
     return Named(apps, user, input_ if _is_short(input_) else input_class(nodes))
 
 
+def is_general(name: str) -> bool:
+    """Tell whether jobs of many programs bear a name: that of a script, of an interpreter, or of ``--wrap``.
+
+    >>> is_general("run.sh"), is_general("python3.11"), is_general("lmp")
+    (True, True, False)
+    """
+    dot, ending = name.rpartition(".")[1:]
+    script = dot + ending.lower() in _SCRIPT["endings"]
+    return script or name.lower() in _SCRIPT["general"] or name.rstrip("0123456789.") in _SCRIPT["interpreters"]
+
+
 def _is_short(name: str) -> bool:
-    return 0 < len(name.encode(errors="surrogateescape")) <= LONGEST_NAME
+    return 0 < len(bytes_of(name)) <= LONGEST_NAME
+
+
+def bytes_of(text: str) -> bytes:
+    """Return a text as the controller sees it; what no bytes can have given is written out."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace")
 
 
 def _start_of(text: str, size: int) -> str:
     """Return the first bytes of a text, which Lua counts in; a letter that is cut in two stays as its bytes."""
-    return text.encode(errors="surrogateescape")[:size].decode(errors="surrogateescape")
+    return bytes_of(text)[:size].decode(errors="surrogateescape")
 
 
 def words_of(comment: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossperf.errors import CrossperfError, PredictError, SettingsError, some_of
-from crossperf.records import OK, Prediction, Run
+from crossperf.records import Prediction
 from crossperf.schedule.policies import RANGE_SIGMAS, Ask, Options, Policy
 from crossperf.schedule.slurm.controller import Queue
 from crossperf.schedule.slurm.site import Site
@@ -48,7 +48,8 @@ def _is_ratio(number: float) -> bool:
     return SMALLEST <= number <= LARGEST
 
 
-def _is_duration(seconds: Any) -> bool:
+def is_duration(seconds: Any) -> bool:
+    """Tell whether a value is a number of seconds that something can take."""
     return isinstance(seconds, int | float) and 0.0 < seconds <= LARGEST
 
 
@@ -116,7 +117,7 @@ def _odd_numbers(prediction: Prediction, reference: str) -> Iterator[str]:
     yield from (
         f"{s!r} s on {name}"
         for name, s in prediction.seconds.items()
-        if name in prediction.offered and not _is_duration(s)
+        if name in prediction.offered and not is_duration(s)
     )
 
 
@@ -204,48 +205,6 @@ def _any_input(spans: Sequence[Span]) -> Span:
     middle = math.exp(statistics.fmean(logs))
     low, high = max(middle / half, SMALLEST), min(middle * half, LARGEST)
     return Span(middle, low, high, min(span.runs for span in spans))
-
-
-def with_learned(
-    known: Mapping[Key, WorkloadTimes], runs: Iterable[Run], reference: str, enough: int = 3
-) -> dict[Key, WorkloadTimes]:
-    """Return the same with what finished jobs teach: where `enough` runs were measured their median is taken.
-
-    Runs of a user count for that user's key and for the one of all users.
-    """
-    measured: dict[Key, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        if run.status == OK and _is_duration(run.runtime_s):
-            for user in {str(run.metadata.get("user") or ""), ""}:
-                measured[run.app, user, run.input][run.platform].append(run)
-    general = with_apps(known)
-    learned = dict(known)
-    for (app, user, input_), by_platform in measured.items():
-        sure = {name: several for name, several in by_platform.items() if len(several) >= enough}
-        base = known.get((app, "", input_)) or general.get((app, "", "")) or WorkloadTimes({})
-        if sure:
-            learned[app, user, input_] = _measured(base, sure, reference)
-    return learned
-
-
-def _measured(base: WorkloadTimes, runs: Mapping[str, Sequence[Run]], reference: str) -> WorkloadTimes:
-    """Return spans with measured medians in the place of predictions, on the scale of the reference."""
-    seconds = {name: sorted(run.runtime_s or 0.0 for run in several) for name, several in runs.items()}
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    anchors = [math.log(median / base.spans[name].relative) for name, median in medians.items() if name in base.spans]
-    if reference in medians:
-        scale_s = medians[reference]
-    elif anchors:
-        scale_s = math.exp(statistics.fmean(anchors))
-    else:
-        # Neither measured nor predicted there: the measured ones are still comparable with each other.
-        scale_s = min(medians.values())
-    spans = dict(base.spans) if anchors or reference in medians else {}
-    for name, values in seconds.items():
-        low, high = np.quantile(values, (0.1, 0.9)).tolist()
-        spans[name] = Span(medians[name] / scale_s, low / scale_s, high / scale_s, len(values))
-    nodes = [int(run.metadata.get("nodes") or 1) for several in runs.values() for run in several]
-    return WorkloadTimes(spans, scale_s, round(statistics.median(nodes)), base.cannot - {*spans})
 
 
 @dataclass(frozen=True)

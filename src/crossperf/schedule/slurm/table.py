@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from crossperf.errors import CrossperfError
 from crossperf.files import whole
-from crossperf.schedule.slurm.names import Named
+from crossperf.schedule.slurm.names import Named, bytes_of
 
 VERSION = 1
 #: Bytes of the longest line that the controller finds, half of what it reads at a time.
@@ -127,7 +127,7 @@ def _line_of_row(key: Key, row: KeyRow) -> tuple[str, ...]:
     choices = (f"{escape(c.partition)},{c.relative:.6g},{c.low:.6g},{c.high:.6g},{c.runs}" for c in row.choices)
     seconds = _UNKNOWN if row.seconds is None else f"{row.seconds:.6g}"
     names = [escape(name) for name in key]
-    return ("key", checksum(_bytes("\t".join(names))), *names, seconds, ";".join(choices))
+    return ("key", checksum(bytes_of("\t".join(names))), *names, seconds, ";".join(choices))
 
 
 def escape(text: str) -> str:
@@ -141,7 +141,7 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     """Return the text that `escape` was given."""
-    return unquote_to_bytes(_bytes(text)).decode(errors="surrogateescape")
+    return unquote_to_bytes(bytes_of(text)).decode(errors="surrogateescape")
 
 
 def checksum(data: bytes) -> str:
@@ -156,12 +156,8 @@ def checksum(data: bytes) -> str:
     return f"{total:08x}"
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")
-
-
 def _summed(fields: Sequence[str]) -> bytes:
-    body = _bytes("\t".join(fields))
+    body = bytes_of("\t".join(fields))
     return body + b"\t" + checksum(body).encode() + b"\n"
 
 
