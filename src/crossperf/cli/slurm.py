@@ -66,6 +66,7 @@ def _site(partitions: str | None, default: str | None = None) -> Site:
 @_PARTITIONS
 @_DEFAULT
 @_SCALE_LIMITS
+@click.option("--shadow", is_flag=True, help="Note in each job what would be chosen, and change nothing.")
 @click.option("--no-tags", is_flag=True, help="Do not note the application and input in the job's AdminComment.")
 @click.option("--module-only", is_flag=True, help="Write no job_submit.lua; the site has one of its own.")
 @click.option("--overwrite", is_flag=True, help="Replace files that differ.")
@@ -77,7 +78,8 @@ def setup(
 
     site, notes = _against_the_controller(_site(partitions, default), default)
     folder = output.absolute()
-    contents = setup.files(folder, site, scale_limits=plugin["scale_limits"], tag_jobs=not plugin["no_tags"])
+    how = {"scale_limits": plugin["scale_limits"], "tag_jobs": not plugin["no_tags"], "shadow": plugin["shadow"]}
+    contents = setup.files(folder, site, **how)
     if module_only:
         del contents[setup.PLUGIN]
     folder.mkdir(parents=True, exist_ok=True)
@@ -143,15 +145,17 @@ def table(
     """Write the table that the controller reads: what MODEL predicts from RUNS, or what was predicted already."""
     from crossperf.schedule import policies
     from crossperf.schedule.slurm import ranking
+    from crossperf.schedule.slurm.table import LISTS
 
     beside = output.absolute().parent / "crossperf-partitions.json"
     site = _site(partitions or (str(beside) if beside.is_file() else None), default)
-    policy = policy or "considerate"
-    chosen = policies.make(policy)
+    # Without the queues a policy can only send all to the fastest, so Slurm gets a list and binds late.
+    name = policy or ("considerate" if live else LISTS)
+    chosen = policies.make("fastest" if name == LISTS else name)
     known = _known(site, **sources)
     facts, queues, notes = _state(site, live)
     lasts_s = good_for if live else 0
-    made, left_out = ranking.table(known, site, facts, chosen, policy, seed=seed, live=queues, good_for_s=lasts_s)
+    made, left_out = ranking.table(known, site, facts, chosen, name, seed=seed, live=queues, good_for_s=lasts_s)
     if not made.rows:
         platforms = sorted({name for times in known.values() for name in times.spans})
         raise SettingsError(
@@ -160,6 +164,9 @@ def table(
         )
     made.write(output)
     _show(made, left_out)
+    for partition in made.partitions:
+        if partition.closed:
+            say(f"note: no job is sent to {partition.partition}: {partition.closed}.")
     for note in notes:
         say(f"note: {note}")
     wrote(output)
@@ -249,13 +256,16 @@ def _state(site: Site, live: bool) -> tuple[tuple[PartitionFacts, ...], LiveQueu
 
 
 def _show(made: PlacementTable, left_out: int) -> None:
+    from crossperf.schedule.slurm.table import LISTS
+
     measured = sum(any(choice.runs for choice in row.choices) for row in made.rows.values())
     first = dict.fromkeys((partition.partition for partition in made.partitions), 0)
     for row in made.rows.values():
         for choice in row.choices[:1]:
             first[choice.partition] += 1
     spread = ", ".join(f"{name} {count:,}" for name, count in first.items())
-    click.echo(f"{len(made.rows):,} keys by policy {made.policy!r}, first choices: {spread}")
+    what = "in lists of partitions" if made.policy == LISTS else f"by policy {made.policy!r}"
+    click.echo(f"{len(made.rows):,} keys {what}, first choices: {spread}")
     click.echo(f"measured runs stand behind {measured:,} of them, predictions alone behind the rest")
     if stay := sum(not row.choices for row in made.rows.values()):
         say(f"note: jobs of {stay:,} keys stay as they are: their runs look unknown, or no partition can run them.")
@@ -312,10 +322,11 @@ def _advice(
     if table_file is None:
         raise SettingsError("advise: found no table, expected --table FILE or the variable CROSSPERF_TABLE.")
     known = table.read(table_file)
-    if not policy and known.policy not in policies.POLICIES:
+    stored = "considerate" if known.policy == table.LISTS else known.policy
+    if not policy and stored not in policies.POLICIES:
         # Data must not decide which program is run: it might be one of this folder that only bears the name.
         raise SettingsError(f"advise: {table_file} was made by {known.policy!r}, expected --policy to name it as well.")
-    chosen = policies.make(policy or known.policy)
+    chosen = policies.make(policy or stored)
     return advise(asked, known, chosen, getpass.getuser(), deadline_s=deadline_s, **sbatch)
 
 

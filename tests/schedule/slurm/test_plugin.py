@@ -135,13 +135,13 @@ def test_a_table_that_is_not_sound_changes_nothing(slurm: Cluster, how: str, dat
     assert "crossperf" not in done.stderr
 
 
-def test_a_new_table_is_taken_up_with_the_next_job_and_a_stale_one_is_not_used(slurm: Cluster) -> None:
+def test_a_new_table_is_taken_up_with_the_next_job_and_a_stale_one_gives_lists(slurm: Cluster) -> None:
     path = slurm.etc / setup.TABLE
     assert partition(slurm, "-Jhpcc") == "cpu"
     replace(TABLE, rows={("hpcc", "", ""): TABLE.rows["lmp", "", ""]}, expires=int(time.time()) + 600).write(path)
     assert partition(slurm, "-Jhpcc") == "big"
     replace(TABLE, rows={("hpcc", "", ""): TABLE.rows["lmp", "", ""]}, expires=int(time.time()) - 1).write(path)
-    assert partition(slurm, "-Jhpcc") == "cpu"
+    assert partition(slurm, "-Jhpcc") == "big,gpu,cpu"
 
 
 def test_what_a_job_was_known_as_is_noted_for_later(slurm: Cluster) -> None:

@@ -16,10 +16,10 @@ import numpy as np
 
 from crossperf.schedule.policies import Ask, Policy
 from crossperf.schedule.slurm import controller
-from crossperf.schedule.slurm.controller import seconds_of
+from crossperf.schedule.slurm.controller import Queue, seconds_of
 from crossperf.schedule.slurm.names import WORDS, Named, named
 from crossperf.schedule.slurm.ranking import UNKNOWN_S, LiveQueues, options
-from crossperf.schedule.slurm.table import PartitionChoice, PlacementTable
+from crossperf.schedule.slurm.table import PartitionChoice, PartitionFacts, StoredTable
 
 #: Behind jobs without a limit Slurm predicts a start in some thousand years.
 _YEAR_S = 365 * 86400
@@ -28,6 +28,8 @@ _SHORT_VALUES, _SHORT, _VARIABLES = _SBATCH["short_values"], _SBATCH["short"], _
 _FLAGS, _VALUED = frozenset(_SBATCH["flags"]), frozenset(_SBATCH["valued"])
 #: Options with which sbatch prints something and reads no script.
 _ANSWERS_AT_ONCE = frozenset(("help", "usage", "version"))
+#: Options with which a user asks for generic resources.
+_GRES = ("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket")
 #: Options with which a user names places; such a job stays where it is.
 _PLACES = ("nodelist", "nodefile", "reservation", "clusters")
 
@@ -159,17 +161,19 @@ def _lines_of(script: str) -> dict[str, str]:
 class Advice:
     """A partition for a job, or ``None`` to leave it as it is, with the reason in one sentence.
 
-    `limit_s` is the time limit that suits the partition, ``None`` where the job asked for none or stays.
+    `limit_s` is the time limit that suits the partition, ``None`` where the job asked for none or stays. `adds` are
+    options that the job needs there: a GPU, and the limit that it would have had in the default partition.
     """
 
     partition: str | None
     reason: str
     limit_s: float | None = None
+    adds: tuple[str, ...] = ()
 
 
 def advise(
     submission: Submission,
-    table: PlacementTable,
+    table: StoredTable,
     policy: Policy,
     user: str,
     *,
@@ -192,10 +196,14 @@ def advise(
         return Advice(None, f"the run of {app!r} looks unknown to the model, or no partition can run it")
     controller.refuse_unless_up()
     queues = controller.queues()
+    facts = {partition.partition: partition for partition in table.partitions}
+    adds = {name: _adds(submission, facts[name], table.default, queues) for name in facts if name in queues}
     starts = {
-        choice.partition: controller.start(choice.partition, submission.arguments, stdin, sbatch)
+        choice.partition: controller.start(
+            choice.partition, (*adds[choice.partition], *submission.arguments), stdin, sbatch
+        )
         for choice in row.choices
-        if choice.partition in queues
+        if choice.partition in adds
     }
     open_to_it = [choice for choice in row.choices if (s := starts.get(choice.partition)) and s.refused is None]
     if not open_to_it:
@@ -205,7 +213,6 @@ def advise(
     seconds = row.seconds or limit_s or UNKNOWN_S
     ask = Ask(submission.nodes, limit_s or seconds, app, input_, user, deadline_s=deadline_s)
     live = LiveQueues(queues, lambda name, _: starts[name].wait_s)
-    facts = {partition.partition: partition for partition in table.partitions}
     best = open_to_it[policy(ask, options(open_to_it, seconds, facts, ask.nodes, live), np.random.default_rng())]
     base = next((choice for choice in row.choices if choice.partition == table.default), None)
     scaled_s = None
@@ -215,7 +222,18 @@ def advise(
     waits = ", ".join(f"{name} {duration(start.wait_s)}" for name, start in starts.items() if start.refused is None)
     where = f"partition {best.partition} ({facts[best.partition].platform})"
     reason = f"{where}: {_words(app, best, base, row.seconds)}; predicted waits: {waits}"
-    return Advice(best.partition, reason, scaled_s)
+    return Advice(best.partition, reason, scaled_s, adds[best.partition])
+
+
+def _adds(submission: Submission, facts: PartitionFacts, default: str, queues: Mapping[str, Queue]) -> tuple[str, ...]:
+    """Return the options that a job needs in a partition: its generic resource, and the limit of the default one."""
+    words = []
+    if facts.adds and not any(submission.options.get(name) for name in _GRES):
+        words.append(f"--gres={facts.adds}")
+    if facts.partition != default and "time" not in submission.options and default in queues:
+        limit_s = queues[default].default_s or queues[default].limit_s
+        words.append(f"--time={'UNLIMITED' if limit_s is None else math.ceil(limit_s / 60)}")
+    return tuple(words)
 
 
 def _words(app: str, best: PartitionChoice, base: PartitionChoice | None, seconds: float | None) -> str:
@@ -235,7 +253,7 @@ def command(sbatch: str, submission: Submission, advice: Advice, *, scale_limits
         # The last word wins, so it stands behind the user's options; and before the script, whose arguments follow.
         words.insert(submission.n_options, f"--time={max(1, math.ceil(advice.limit_s / 60))}")
     chosen = [] if advice.partition is None else [f"--partition={advice.partition}"]
-    return [sbatch, *chosen, *words]
+    return [sbatch, *chosen, *advice.adds, *words]
 
 
 def duration(seconds: float) -> str:

@@ -17,9 +17,11 @@ from crossperf.schedule.slurm.site import Site
 MODULE, PLUGIN, MAPPING, TABLE = "crossperf.lua", "job_submit.lua", "crossperf-partitions.json", "crossperf.table"
 
 
-def files(folder: Path, site: Site, *, scale_limits: bool = False, tag_jobs: bool = True) -> dict[str, str]:
-    """Return the files of a site by name, made for a folder."""
-    settings = {"table": str(folder / TABLE), "scale_limits": scale_limits, "tag_jobs": tag_jobs}
+def files(
+    folder: Path, site: Site, *, scale_limits: bool = False, tag_jobs: bool = True, shadow: bool = False
+) -> dict[str, str]:
+    """Return the files of a site by name, made for a folder; with `shadow` the plugin notes its choices alone."""
+    settings = {"table": str(folder / TABLE), "scale_limits": scale_limits, "tag_jobs": tag_jobs, "shadow": shadow}
     bounds = {"longest": names.LONGEST, "most": names.MOST_WORDS, "longest_name": names.LONGEST_NAME}
     words = {**names.WORDS["script"], **bounds, "longest_comment": names.LONGEST_COMMENT}
     block = f"local SITE = {lua(settings)}\nlocal WORDS = {lua(words)}"
