@@ -157,7 +157,11 @@ class Cluster:
         self.start_controller()
         for node in self.nodes:
             self._daemon("slurmd", "-D", "-N", node)
-        until(lambda: self.output("sinfo", "-hN", "-o%T").split().count("idle") == len(self.nodes), "idle nodes")
+        until(lambda: self._idle_nodes() == set(self.nodes), "idle nodes")
+
+    def _idle_nodes(self) -> set[str]:
+        lines = self.output("sinfo", "-hN", "-o%N %T").splitlines()
+        return {line.split()[0] for line in lines if line.split()[1] == "idle"}
 
     def _configure(self) -> None:
         self._ports = dict(zip(("ctld", "dbd", "sql"), free_ports(3), strict=True))

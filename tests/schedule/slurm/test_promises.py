@@ -40,7 +40,7 @@ MORE = (
     + "".join(f"PartitionName={name} {words} State=UP\n" for name, words in CLOSED.items())
 )
 ACCOUNTS = (
-    "qos needsgpu MinTRESPerJob=gres/gpu=1 Flags=DenyOnLimit",
+    "qos needsgpu Flags=DenyOnLimit",
     "qos limited MaxTRESPerJob=cpu=1 Flags=DenyOnLimit",
     "qos open",
     "account physics",
@@ -60,6 +60,8 @@ def closed() -> Iterator[Cluster]:
         setup.write(folder, setup.files(folder, Site.of(MAPPING)))
 
     with Cluster(plugin, accounting=True, more=MORE, accounts=ACCOUNTS) as started:
+        # The database learns of GPUs from the controller.
+        started.output("sacctmgr", "-i", "modify", "qos", "needsgpu", "set", "MinTRESPerJob=gres/gpu=1")
         yield started
 
 
