@@ -52,8 +52,8 @@ for _, case in ipairs(CASES) do
   spoken = { info = {}, user = {} }
   local status = slurm_job_submit(case.job, case.parts, 0)
   print(('{"status":%s,"partition":%s,"time_limit":%s,"gres":%s,"admin_comment":%s,"user":%s,"info":%s}'):format(
-    text(status), text(case.job.partition), text(case.job.time_limit), text(case.job.gres), text(case.job.admin_comment),
-    list(spoken.user), list(spoken.info)))
+    text(status), text(case.job.partition), text(case.job.time_limit), text(case.job.gres),
+    text(case.job.admin_comment), list(spoken.user), list(spoken.info)))
 end
 """
 NAMED = """

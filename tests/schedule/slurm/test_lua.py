@@ -162,6 +162,7 @@ CLOSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"flags": 15 + 32}, {}, "big"),
     ({"qos": "short"}, {}, "gpu"),  # nobody knows what it asks for
     ({"qos": ""}, {}, "big"),
+    ({"priority_tier": 9, "max_share": 0}, {}, "big"),
     ({"allow_alloc_nodes": "login1,login2"}, {"alloc_node": "login3"}, "gpu"),
     ({"allow_alloc_nodes": "login1,login2"}, {"alloc_node": "login2"}, "big"),
     ({"allow_alloc_nodes": "login[1-4]"}, {"alloc_node": "login2"}, "gpu"),  # not worked out here
@@ -320,6 +321,39 @@ def test_a_job_of_slurm_23_11_and_later_names_its_processors_twice(lua: str, fol
     assert [done["partition"] for done in place(lua, folder, *alone)] == ["big", None]
     gpu = [JOB | {"tres_per_task": text} for text in ("cpu=2,gres/gpu=1", "gres/gpu:1")]
     assert [done["partition"] for done in place(lua, folder, *gpu)] == [None, None]
+
+
+#: How versions of Slurm write generic resources, and whether they name processors twice: from the source of each.
+VERSIONS = {"22.05": ("gres:", False), "23.11": ("gres/", True), "24.05": ("gres/", True), "25.05": ("gres/", True)}
+
+
+def descriptors(version: str) -> list[tuple[dict[str, Any], str | None]]:
+    """Return jobs as a version's job_submit/lua hands them over, unset fields included, and where each should go."""
+    prefix, twice = VERSIONS[version]
+    numbers = ("ntasks_per_tres", "ntasks_per_node", "ntasks_per_socket", "ntasks_per_core", "sockets_per_node")
+    unset = dict.fromkeys((*numbers, "cores_per_socket", "threads_per_core", "shared", "pn_min_cpus"), 65534)
+    base = JOB | unset | {"pn_min_tmp_disk": NOTHING, "max_nodes": NOTHING, "het_job_offset": NOTHING, "argc": 0}
+
+    def cpus(count: int) -> dict[str, Any]:
+        return {"cpus_per_task": count, "min_cpus": count} | ({"tres_per_task": f"cpu={count}"} if twice else {})
+
+    return [
+        (base, "big"),  # sbatch -J lmp
+        (base | cpus(2), "big"),  # -c 2
+        (base | cpus(3), None),  # -c 3: no node has them but in the default partition, perhaps
+        (base | {"tres_per_node": f"{prefix}gpu:1"}, "gpu"),  # --gres=gpu:1
+        (base | {"tres_per_job": f"{prefix}gpu:2"}, "gpu"),  # --gpus=2
+        (base | {"tres_per_task": f"{prefix}gpu:1"}, None),  # --gpus-per-task=1
+        (base | cpus(2) | {"tres_per_task": f"cpu=2,{prefix}gpu=1"}, None),  # both
+        (base | {"min_mem_per_node": 12000}, "big"),  # --mem=12000
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_jobs_of_all_versions_are_placed_alike(lua: str, folder: Path, version: str) -> None:
+    cases = descriptors(version)
+    done = place(lua, folder, *(job for job, _ in cases))
+    assert [placed["partition"] for placed in done] == [expected for _, expected in cases]
 
 
 def test_in_shadow_mode_choices_are_noted_and_nothing_is_changed(lua: str, folder: Path) -> None:

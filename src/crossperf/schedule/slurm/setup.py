@@ -103,8 +103,8 @@ def what_to_do(folder: Path, module_only: bool = False) -> str:
     )
     return (
         f"{plugin}\n"
-        "Then 'scontrol reconfigure', once; a new version is taken up with the next job. Jobs are left as they are until "
-        "there is a table:\n"
+        "Then 'scontrol reconfigure', once; a new version is taken up with the next job. "
+        "Jobs are left as they are until there is a table:\n"
         f"    crossperf slurm table MODEL RUNS -o {folder / TABLE}\n"
         "A new table is taken up with the next job, and a bad one is ignored."
     )
