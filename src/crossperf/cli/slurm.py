@@ -16,7 +16,7 @@ import click
 
 from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import PATH, seed
-from crossperf.cli.output import say, wrote
+from crossperf.cli.output import JSON, say, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
@@ -355,11 +355,30 @@ def learn(cluster: str, partitions: str | None, output: Path, **where: Any) -> N
     wrote(output)
 
 
+@slurm.command()
+@click.option("--sacct", is_flag=True, help="Ask sacct for the jobs of all users.")
+@click.option("--since", default="now-7days", help="With --sacct: how far back, as sacct takes it.")
+@click.option("--sacct-file", type=PATH, help="Read what 'sacct --parsable2' printed.")
+@JSON
+def report(json_file: Path | None, **where: Any) -> None:
+    """Tell what shadow mode would have saved: of finished jobs that 'crossperf slurm setup --shadow' has noted."""
+    from crossperf.schedule.slurm import shadow
+
+    result = shadow.report(_reading(**where, jobcomp=None).jobs)
+    for line in result.lines:
+        click.echo(line)
+    for doubt in result.doubts:
+        say(f"note: {doubt}")
+    write_facts(json_file, result.to_json)
+
+
 def _reading(sacct: bool, since: str, sacct_file: Path | None, jobcomp: Path | None) -> Reading:
     from crossperf.schedule.slurm import history
 
     if sum(map(bool, (sacct, sacct_file, jobcomp))) != 1:
-        raise SettingsError("learn: expected one of --sacct, --sacct-file FILE and --jobcomp FILE.")
+        command = click.get_current_context().info_name
+        files = "--sacct-file FILE and --jobcomp FILE" if command == "learn" else "--sacct-file FILE"
+        raise SettingsError(f"{command}: expected one of --sacct, {files}.")
     if sacct:
         return history.from_sacct(since)
     if sacct_file:

@@ -20,7 +20,7 @@ from crossperf.schedule.slurm.site import Site
 
 #: What is asked of sacct; a file from elsewhere may have these columns in any order, and others.
 _NEEDED = ("JobIDRaw", "JobName", "User", "Partition", "State", "ElapsedRaw", "NNodes", "Start")
-COLUMNS = ("Cluster", *_NEEDED, "Comment", "AdminComment")
+COLUMNS = ("Cluster", *_NEEDED, "Comment", "AdminComment", "Submit")
 #: The separator of our own call: names and comments may hold a |.
 _UNIT = "\x1f"
 #: A month of a large site takes the database minutes.
@@ -56,6 +56,7 @@ class FinishedJob:
     started: str
     comment: str = ""
     tag: str = ""
+    submitted: str = ""
 
 
 @dataclass
