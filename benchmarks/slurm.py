@@ -244,7 +244,7 @@ def main() -> None:
         "# What the plugin costs a Slurm controller",
         "",
         f"`python benchmarks/slurm.py --write` on {datetime.now(UTC):%Y-%m-%d}: {version}, {os.cpu_count()} cores, "
-        f"load {os.getloadavg()[0]:.1f} when it began.",
+        f"load {os.getloadavg()[0]:.1f} when it began, priority {os.nice(0)} (`nice`; below 0 other work waits).",
         "",
         f"## sbatch: {CONTROLLERS} pairs of controllers, {SUBMISSIONS} submissions to each in turns (goal: under 10 ms "
         "added)",

@@ -50,8 +50,8 @@ class Jobs:
     def __post_init__(self) -> None:
         for what, seconds in (("run time", self.run_s), ("requested time", self.requested_s)):
             for j in np.flatnonzero(~((seconds > 0) & (seconds <= _LONGEST_S)))[:1]:
-                found = f"a {what} of {seconds[j]:g} s for job {j + 1:,}"
-                raise TraceError(f"{self.name}: found {found}, expected seconds above 0 and up to {_LONGEST_S:g}.")
+                odd = f"a {what} of {seconds[j]:g} s for job {j + 1:,}"
+                raise TraceError(f"{self.name}: found {odd}, expected seconds above 0 and up to {_LONGEST_S:g}.")
 
     def __len__(self) -> int:
         return len(self.submit_s)

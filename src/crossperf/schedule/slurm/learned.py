@@ -171,8 +171,8 @@ def _ratio(name: str, anchor: str, both: Sequence[Mapping[str, Sequence[_Sample]
         return None
     ratios, weights = [], []
     for pair in pairs:
-        there_s = quantile([s.seconds for s in pair[anchor]], [s.weight for s in pair[anchor]], 0.5)
-        ratios += [sample.seconds / there_s for sample in pair[name]]
+        anchor_s = quantile([s.seconds for s in pair[anchor]], [s.weight for s in pair[anchor]], 0.5)
+        ratios += [sample.seconds / anchor_s for sample in pair[name]]
         weights += [sample.weight for sample in pair[name]]
     return _spread(ratios, weights, len(ratios))
 
@@ -201,7 +201,7 @@ def _seconds(samples: Sequence[_Sample], spans: Mapping[str, Span], trust: Trust
 
 
 def _agreed(lessons: Sequence[_Lesson], base: WorkloadTimes, trust: Trust) -> WorkloadTimes | None:
-    """Return what several users' jobs say alike, each user having one voice; ``None`` where that is nothing."""
+    """Return what several users' jobs agree on, each user having one voice; ``None`` where that is nothing."""
     anchors = Counter(lesson.anchor for lesson in lessons if lesson.anchor)
     usual = anchors.most_common(1)[0][0] if anchors else None
     heard = [lesson for lesson in lessons if base.spans or lesson.anchor == usual]

@@ -40,8 +40,8 @@ class Span:
 
     def __post_init__(self) -> None:
         if odd := [number for number in (self.relative, self.low, self.high) if not _is_ratio(number)]:
-            found = f"a relative time of {odd[0]!r}"
-            raise SettingsError(f"times: found {found}, expected a number from {SMALLEST:g} to {LARGEST:g}.")
+            expected = f"a number from {SMALLEST:g} to {LARGEST:g}"
+            raise SettingsError(f"times: found a relative time of {odd[0]!r}, expected {expected}.")
 
 
 def _is_ratio(number: float) -> bool:
@@ -103,7 +103,7 @@ def from_predictions(predictions: Iterable[Prediction], reference: str) -> dict[
 
 
 def _odd_numbers(prediction: Prediction, reference: str) -> Iterator[str]:
-    """Yield what a prediction says that must not reach a controller, in words."""
+    """Yield the numbers of a prediction that must not reach a controller, in words."""
     if prediction.is_unknown:
         return
     if _base_of(prediction, reference) not in prediction.offered:

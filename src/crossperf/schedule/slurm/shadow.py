@@ -133,10 +133,10 @@ def report(jobs: Iterable[FinishedJob]) -> ShadowReport:
 
 def _choice(job: FinishedJob) -> _Choice | None:
     words = words_of(job.tag) if job.tag.startswith("crossperf ") else {}
-    there, here = (_numbers(words.get(name, "")) for name in ("there", "here"))
-    if "would" not in words or not there or not here:
+    elsewhere, here = (_numbers(words.get(name, "")) for name in ("there", "here"))
+    if "would" not in words or not elsewhere or not here:
         return None
-    ratio, low, high = (end / here[0] for end in there)
+    ratio, low, high = (end / here[0] for end in elsewhere)
     return _Choice(job, tuple(words["would"].split(",")), ratio, low, high)
 
 
@@ -193,9 +193,9 @@ def _checks(noted: Sequence[_Choice], done: Sequence[FinishedJob]) -> list[float
     predicted = {work: choice for choice in noted if (work := _work(choice.job))}
     factors = []
     for work, choice in predicted.items():
-        here, there = times[work].get(choice.job.partition), times[work].get(choice.partitions[0])
-        if here and there and choice.job.partition != choice.partitions[0]:
-            factors.append(statistics.median(there) / statistics.median(here) / choice.ratio)
+        here, elsewhere = times[work].get(choice.job.partition), times[work].get(choice.partitions[0])
+        if here and elsewhere and choice.job.partition != choice.partitions[0]:
+            factors.append(statistics.median(elsewhere) / statistics.median(here) / choice.ratio)
     return factors
 
 
