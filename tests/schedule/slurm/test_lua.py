@@ -264,6 +264,14 @@ def test_without_the_queues_a_job_gets_a_list_of_what_takes_up_to_four_times_as_
     assert done["partition"] == expected
 
 
+def test_a_list_that_begins_with_the_default_partition_says_so(lua: str, folder: Path) -> None:
+    rows = {("lmp", "", ""): times(cpu=1.0, big=2.0), ("hpcc", "", ""): replace(times(cpu=1.0, big=2.0), seconds=None)}
+    write(folder, replace(TABLE, policy="list", rows=rows))
+    first, second = place(lua, folder, JOB, JOB | {"name": "hpcc"})
+    assert "whichever starts it first: lmp takes about 10 min on cpu (predicted)." in first["user"][0]
+    assert "whichever starts it first: hpcc is fastest on cpu (predicted)." in second["user"][0]
+
+
 def with_gres(folder: Path, relative: dict[str, float], policy: str = "list") -> None:
     """Write a table where jobs get a GPU in 'gpu'."""
     partitions = (*TABLE.partitions[:2], replace(TABLE.partitions[2], adds="gpu:1"))

@@ -48,6 +48,7 @@ def test_a_list_waits_for_the_first_of_its_partitions() -> None:
     others = [job(5.0, "big", wait=30)]
     result = shadow.report([job(100.0, wait=10, tag=tag), *others])
     assert (result.moved, result.wait_s, result.would_wait_s) == ({"big,cpu": 1}, 600.0, 600.0)
+    assert "a job with a list counts as if it had run in the first partition of it." in result.doubts
 
 
 def test_works_that_ran_in_both_places_tell_how_good_the_predictions_were() -> None:

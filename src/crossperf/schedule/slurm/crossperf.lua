@@ -481,6 +481,8 @@ local function sentence(app, chosen, base_choice, seconds, policy)
     what = ("takes%s %.3g times as long%s as on %s (range %.3g to %.3g; %s)"):format(
       time ~= "" and time .. "," or "", choice.relative / base_choice.relative, #chosen > 1 and " on " .. choice.name or "",
       base_choice.name, choice.low / base_choice.relative, choice.high / base_choice.relative, how)
+  elseif #chosen > 1 then
+    what = ("%s%s on %s (%s)"):format(time ~= "" and "takes" or "is fastest", time, choice.name, how)
   else
     what = ("%s%s there (%s)"):format(time ~= "" and "takes" or "is best left", time, how)
   end

@@ -88,6 +88,8 @@ class ShadowReport:
             notes.append(
                 "waits elsewhere are those of others there within an hour; these jobs would have lengthened them."
             )
+        if any("," in names for names in self.moved):
+            notes.append("a job with a list counts as if it had run in the first partition of it.")
         if count > self.compared:
             notes.append(f"{several(count - self.compared, 'job')} had no other to compare waits with.")
         return notes
