@@ -372,6 +372,27 @@ def report(json_file: Path | None, **where: Any) -> None:
     write_facts(json_file, result.to_json)
 
 
+@slurm.command()
+@click.option("--table", "table_file", type=PATH, required=True, envvar="CROSSPERF_TABLE", help="The table to go by.")
+@click.option("--dry-run/--apply", default=True, help="Print what should move, or let the controller move it.")
+def rebalance(table_file: Path, dry_run: bool) -> None:
+    """Name waiting jobs that would end sooner in another partition, as the queues are now; move them with --apply."""
+    from crossperf.schedule.slurm import rebalance, table
+
+    moves, stay = rebalance.moves(rebalance.waiting(), table.read(table_file))
+    problems: list[str] = []
+    if not dry_run:
+        moves, problems = rebalance.apply(moves)
+    click.echo(f"{len(moves):,} of {len(moves) + len(problems) + sum(stay.values()):,} waiting jobs ", nl=False)
+    click.echo("would move" if dry_run else "moved")
+    for move in moves:
+        click.echo(str(move))
+    for reason, count in stay.most_common():
+        say(f"{count:,} stay: {reason}")
+    for problem in problems:
+        say(f"warning: {problem}")
+
+
 def _reading(sacct: bool, since: str, sacct_file: Path | None, jobcomp: Path | None) -> Reading:
     from crossperf.schedule.slurm import history
 

@@ -191,6 +191,32 @@ def test_jobs_with_a_list_spread_over_what_is_free(slurm: Cluster) -> None:
     assert sorted(slurm.facts(job)["NodeList"] for job in jobs) == ["big1", "cpu1", "cpu2", "gpu1"]
 
 
+def test_no_job_of_an_ordinary_user_is_lost_while_tables_come_and_go(slurm: Cluster) -> None:
+    """Rewritten, missing, torn and blocked tables, and reconfigurations; benchmarks/slurm.py does it 1,000 times."""
+    path = slurm.etc / setup.TABLE
+    jobs = []
+    for number in range(60):
+        if number % 20 == 0:
+            slurm.output("scontrol", "reconfigure")
+        if number % 5 == 0:
+            path.unlink(missing_ok=True)
+            kind = number // 5 % 4
+            if kind == 0:
+                TABLE.write(path)
+            elif kind == 1:
+                os.mkfifo(path)
+            elif kind == 2:
+                path.write_bytes(TABLE.to_bytes()[:400])
+        options = ("--parsable", HOLD, "-o/dev/null", "-Jlmp", "-t5")
+        done = slurm.run("sbatch", *options, "--wrap=true", user="nobody")
+        assert done.returncode == 0, done.stderr
+        jobs.append(done.stdout.strip())
+    path.unlink(missing_ok=True)
+    queued = dict(line.split() for line in slurm.output("squeue", "-h", "-o%i %P").splitlines())
+    expected = {job: "big" if number // 5 % 4 == 0 else "cpu" for number, job in enumerate(jobs)}
+    assert {job: queued.get(job) for job in jobs} == expected
+
+
 @pytest.mark.slow
 def test_200_submissions_in_a_row_lose_no_job_and_cost_little(slurm: Cluster) -> None:
     """The same controller without the plugin stands beside it, and the two take turns."""

@@ -21,7 +21,7 @@ _PING_PATIENCE_S = 3.0
 #: How sinfo prints the fields of `_Node`.
 _NODE_FORMAT = "%R|%c|%m|%f|%G|%T|%l|%L"
 #: Why a job waits for its turn; other reasons, such as a hold or a later start, keep nobody behind it waiting.
-_WAITS_FOR_ITS_TURN = ("None", "Priority", "Resources")
+WAITS_FOR_ITS_TURN = ("None", "Priority", "Resources")
 #: Limits of a QOS. MinTRES comes first: a job that gets a GPU there may satisfy it.
 _QOS_LIMITS = (
     "MinTRES",
@@ -243,7 +243,7 @@ def queues() -> dict[str, Queue]:
     # Each task of an array has a line of its own, and so do the partitions of a list.
     for line in ask("squeue", "--noheader", "--array", "--states=PENDING", "--format=%r|%P").splitlines():
         reason, _, names = line.strip().partition("|")
-        if reason in _WAITS_FOR_ITS_TURN:
+        if reason in WAITS_FOR_ITS_TURN:
             waiting.update(names.split(","))
     states = {}
     for name, nodes in _nodes().items():
