@@ -298,7 +298,7 @@ def advise(scale_limits: bool, dry_run: bool, command: tuple[str, ...], **how: A
     words = list(command)
     try:
         asked = advise.parse(arguments, os.environ, stdin)
-        advice = _advice(asked, sbatch=sbatch, stdin=stdin, **how)
+        advice = _advice(asked, sbatch=sbatch, stdin=stdin, scale_limits=scale_limits, **how)
         words = advise.command(sbatch, asked, advice, scale_limits=scale_limits)
         say(f"crossperf: {advice.reason}{'.' if advice.partition else '; submitted as it is.'}")
     except CrossperfError as error:

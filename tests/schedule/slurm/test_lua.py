@@ -63,7 +63,8 @@ def test_the_program_comes_before_the_name(lua: str, folder: Path) -> None:
 
 
 def test_jobs_that_do_the_same_are_noted_with_the_same_sum(lua: str, folder: Path) -> None:
-    scripts = ["srun ./lmp in.a", "srun ./lmp in.a", "srun ./lmp in.b", "srun ./lmp in.a #"]
+    scripts = ["#!/bin/sh\n#SBATCH -pbig\nsrun ./lmp in.a", "#!/bin/sh\n#SBATCH -p cpu\nsrun ./lmp in.a"]
+    scripts += ["N=1\nsrun ./lmp in.b", "N=2\nsrun ./lmp in.b"]
     jobs = [JOB | {"script": script} for script in scripts]
     jobs += [JOB | {"script": scripts[0], "argv": {0: "run.sh", 1: word}} for word in ("x", "x", "y")]
     works = [done["admin_comment"].partition(" work=")[2].partition(" ")[0] for done in place(lua, folder, *jobs)]
@@ -265,11 +266,25 @@ def test_without_the_queues_a_job_gets_a_list_of_what_takes_up_to_four_times_as_
 
 
 def test_a_list_that_begins_with_the_default_partition_says_so(lua: str, folder: Path) -> None:
-    rows = {("lmp", "", ""): times(cpu=1.0, big=2.0), ("hpcc", "", ""): replace(times(cpu=1.0, big=2.0), seconds=None)}
+    rows = {("lmp", "", ""): times(cpu=1.0, big=2.0), ("hpcc", "", ""): replace(times(cpu=1.0, gpu=2.0), seconds=None)}
     write(folder, replace(TABLE, policy="list", rows=rows))
-    first, second = place(lua, folder, JOB, JOB | {"name": "hpcc"})
+    first, second = place(lua, folder, JOB, JOB | {"name": "hpcc", "time_limit": 4294967295})
     assert "whichever starts it first: lmp takes about 10 min on cpu (predicted)." in first["user"][0]
     assert "whichever starts it first: hpcc is fastest on cpu (predicted)." in second["user"][0]
+
+
+def test_no_job_goes_to_a_slower_partition_where_its_limit_might_end_it(lua: str, folder: Path) -> None:
+    """600 s on cpu, at most 2.5 times that on big: 25 minutes."""
+    row = times(cpu=1.0, big=2.0)
+    for policy, choices in (("list", row.choices), ("turnaround", row.choices[::-1])):
+        rows = {("lmp", "", ""): replace(row, choices=choices), ("hpcc", "", ""): KeyRow(choices)}
+        write(folder, replace(TABLE, policy=policy, rows=rows))
+        jobs = [JOB | {"time_limit": minutes} for minutes in (24, 25)] + [JOB | {"name": "hpcc", "time_limit": 600}]
+        sent = "cpu,big" if policy == "list" else "big"
+        assert [done["partition"] for done in place(lua, folder, *jobs)] == [None, sent, None], policy
+    setup.write(folder, setup.files(folder, SITE, scale_limits=True), overwrite=True)
+    (done,) = place(lua, folder, jobs[0])
+    assert (done["partition"], done["time_limit"]) == ("big", 60), "the limit follows"
 
 
 def with_gres(folder: Path, relative: dict[str, float], policy: str = "list") -> None:
@@ -380,6 +395,15 @@ def test_a_pipe_in_the_place_of_the_table_keeps_nobody_waiting(lua: str, folder:
     (done,) = place(lua, folder, JOB)
     assert (done["status"], done["partition"]) == (0, None)
     assert "is no regular file" in done["info"][0]
+
+
+def test_a_table_that_cannot_be_read_is_said_to_be_so(lua: str, folder: Path) -> None:
+    (folder / setup.TABLE).unlink()
+    (folder / setup.TABLE).symlink_to(setup.TABLE)  # to itself
+    (done,) = place(lua, folder, JOB)
+    assert (done["status"], done["partition"]) == (0, None)
+    assert "the table cannot be read" in done["info"][0]
+    assert "Too many levels of symbolic links" in done["info"][0]
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/full"])

@@ -11,7 +11,7 @@ import pytest
 from crossperf.schedule.slurm import rebalance, setup, table
 from crossperf.schedule.slurm.controller import Start
 from crossperf.schedule.slurm.rebalance import Move, WaitingJob
-from crossperf.schedule.slurm.table import StoredTable
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, StoredTable
 from tests.cli.test_cli import Crossperf, crossperf
 from tests.schedule.slurm.cluster import Cluster, until
 from tests.schedule.slurm.conftest import TABLE
@@ -52,6 +52,15 @@ def test_what_moves_lengthens_the_wait_of_those_behind(stored: StoredTable) -> N
     jobs = [replace(JOB, number=str(number)) for number in range(4)]
     # In 'gpu' a job takes 300 s on the one node; in 'cpu' 600 s on one of two.
     assert moved(stored, *jobs, cpu=0.0, gpu=0.0) == [("0", "gpu"), ("1", "gpu"), ("2", "cpu"), ("3", "gpu")]
+
+
+def test_no_job_moves_where_its_limit_would_end_it(stored: StoredTable) -> None:
+    """In 'gpu' and 'big' it is faster than in the default partition, in 'slow' slower than its limit allows."""
+    slow = PartitionChoice("gpu", 2.0, 1.8, 3.5)
+    row = KeyRow((TABLE.rows["lmp", "", ""].choices[0], PartitionChoice("cpu", 1.0, 1.0, 1.0), slow), 600.0)
+    rows = {table.digest_of(("lmp", "", ""), stored.salt): row}
+    assert moved(replace(stored, rows=rows), JOB, gpu=0.0) == [], "600 s, 3.5 times as long, within 30 minutes"
+    assert moved(replace(stored, rows=rows), replace(JOB, limit="1:00:00"), gpu=0.0) == [("7", "gpu")]
 
 
 STAYS = [

@@ -179,9 +179,13 @@ def advise(
     *,
     stdin: bytes | None = None,
     deadline_s: float | None = None,
+    scale_limits: bool = False,
     sbatch: str = "sbatch",
 ) -> Advice:
-    """Return where a job should run; raises `ControllerError` where the controller cannot be asked."""
+    """Return where a job should run; raises `ControllerError` where the controller cannot be asked.
+
+    Unless limits are scaled, a job goes to a slower partition than the default one only if it is known to end in time.
+    """
     job = submission.named(user)
     if job.off:
         return Advice(None, "the job wants no advice (crossperf=off)")
@@ -205,7 +209,15 @@ def advise(
         for choice in row.choices
         if choice.partition in adds
     }
-    open_to_it = [choice for choice in row.choices if (s := starts.get(choice.partition)) and s.refused is None]
+    base = next((choice for choice in row.choices if choice.partition == table.default), None)
+    limit_s = submission.limit_s or _default_limit_s(queues.get(table.default))
+    open_to_it = [
+        choice
+        for choice in row.choices
+        if (start := starts.get(choice.partition)) is not None
+        and start.refused is None
+        and (scale_limits or lasts(choice, base, row.seconds, limit_s))
+    ]
     if not open_to_it:
         reason = next((start.refused for start in starts.values() if start.refused), "none of them exists")
         return Advice(None, f"no partition of the table can take it ({reason})")
@@ -214,7 +226,6 @@ def advise(
     ask = Ask(submission.nodes, limit_s or seconds, app, input_, user, deadline_s=deadline_s)
     live = LiveQueues(queues, lambda name, _: starts[name].wait_s)
     best = open_to_it[policy(ask, options(open_to_it, seconds, facts, ask.nodes, live), np.random.default_rng())]
-    base = next((choice for choice in row.choices if choice.partition == table.default), None)
     scaled_s = None
     if limit_s is not None and base is not None and best is not base:
         longest_s = queues[best.partition].limit_s or math.inf
@@ -231,9 +242,21 @@ def _adds(submission: Submission, facts: PartitionFacts, default: str, queues: M
     if facts.adds and not any(submission.options.get(name) for name in _GRES):
         words.append(f"--gres={facts.adds}")
     if facts.partition != default and "time" not in submission.options and default in queues:
-        limit_s = queues[default].default_s or queues[default].limit_s
+        limit_s = _default_limit_s(queues[default])
         words.append(f"--time={'UNLIMITED' if limit_s is None else math.ceil(limit_s / 60)}")
     return tuple(words)
+
+
+def _default_limit_s(queue: Queue | None) -> float | None:
+    """Return the limit of a job that asks for none, ``None`` where it has none."""
+    return None if queue is None else queue.default_s or queue.limit_s
+
+
+def lasts(choice: PartitionChoice, base: PartitionChoice | None, seconds: float | None, limit_s: float | None) -> bool:
+    """Tell whether a job can end within its limit in a partition that is slower than the default one."""
+    if base is None or choice.relative <= base.relative or limit_s is None:
+        return True
+    return seconds is not None and seconds * choice.high <= limit_s
 
 
 def _words(app: str, best: PartitionChoice, base: PartitionChoice | None, seconds: float | None) -> str:

@@ -185,20 +185,19 @@ local function program_of(command, most)
   return interpreter, launched, seen
 end
 
--- The program of a batch script, of the first line with a launcher or else of the first command; and that line.
+-- The program of a batch script: of the first line with a launcher, or else of the first command.
 local function executable(script)
-  local first, first_line
+  local first
   local text, left = (script or ""):sub(1, WORDS.longest):gsub("\\\n", " "), WORDS.most
   for command in text:gmatch("[^\n]+") do
     if not command:find("^%s*#") then
       local program, launched, seen = program_of(command, left)
-      if program and launched then return program, command end
-      if program and not first then first, first_line = program, command end
-      left = left - seen
+      if program and launched then return program end
+      first, left = first or program, left - seen
       if left == 0 then break end
     end
   end
-  return first, first_line
+  return first
 end
 
 -- Whether jobs of many programs bear a name.
@@ -206,11 +205,13 @@ local function is_general(name)
   return GENERAL[name:lower()] or ENDINGS[(name:lower():match("%.[^.]*$"))] or INTERPRETERS[without_end(name, "[%d.]")]
 end
 
--- A sum over what a job was told to do: jobs with the same one did the same work. Nil where that is not known.
-local function work_of(job, command)
+-- A sum over what a job was told to do, without remarks, so that a partition named in one does not count: jobs with the
+-- same sum did the same work. Nil where that is not known.
+local function work_of(job)
   local script, arguments = job.script, job.argv
-  if not command and (script or not arguments) then return nil end
-  local words = { (command or ""):sub(1, LONGEST_FIELD), #(script or "") }
+  if not script and not arguments then return nil end
+  local text = ("\n" .. (script or ""):sub(1, WORDS.longest)):gsub("\n#[^\n]*", "")
+  local words = { text:sub(1, 2 * LONGEST_FIELD), text:sub(-LONGEST_FIELD), #text }
   for i = 0, MOST_ARGUMENTS do words[#words + 1] = tostring(arguments and arguments[i] or ""):sub(1, LONGEST_ARGUMENT) end
   return checksum(table.concat(words, "\n"))
 end
@@ -228,16 +229,16 @@ local function named(job)
   local function guess(name)
     if name and name ~= "" and #name <= WORDS.longest_name then apps[#apps + 1] = name end
   end
-  local program, command = executable(job.script)
   if words.app then
     guess(words.app)
   else
+    local program = executable(job.script)
     if program and not is_general(program) then guess(program) end
     if job.name and not is_general(job.name) then guess(job.name) end
   end
   local nodes = given(job.min_nodes, slurm.NO_VAL or 4294967294) or 1
   local said = words.input and #words.input <= WORDS.longest_name and words.input
-  return apps, said or input_class(nodes), false, work_of(job, command)
+  return apps, said or input_class(nodes), false, work_of(job)
 end
 
 -- The most special key that the table has.
@@ -527,18 +528,29 @@ local function look_up(apps, user, input)
   return app, row, opened
 end
 
+-- Whether a job can end within its limit in a partition that is slower than the default one.
+local function lasts(choice, base_choice, seconds, limit)
+  if SITE.scale_limits or not base_choice or choice.relative <= base_choice.relative then return true end
+  if limit == (slurm.INFINITE or 4294967295) then return true end
+  return seconds ~= nil and limit ~= nil and seconds * choice.high <= 60 * limit
+end
+
 -- Where a job should run: the first partition of the row that takes it or, where the table knows nothing of the queues,
 -- a list of those that are about as fast. And the default partition as a choice, and its name.
 local function choose(job, part_list, row, opened)
   local default = default_partition(part_list, unescaped(opened.site[5]))
-  local open_to_it, base_choice = {}, nil
-  for _, choice in ipairs(choices_of(row)) do
+  local choices, open_to_it, base_choice = choices_of(row), {}, nil
+  for _, choice in ipairs(choices) do
+    if choice.name == default then base_choice = choice end
+  end
+  local seconds, limit = tonumber(row[3]), limit_of(job, part_list[default])
+  for _, choice in ipairs(choices) do
     choice.facts = line(opened.tail, "partition\t" .. escaped(choice.name))
-    if takes(job, part_list[choice.name], choice.facts, part_list[default]) then
+    local can_go = takes(job, part_list[choice.name], choice.facts, part_list[default])
+    if can_go and lasts(choice, base_choice, seconds, limit) then
       choice.adds = choice.facts[10] ~= "-" and not asks_for_gres(job) and unescaped(choice.facts[10]) or nil
       open_to_it[#open_to_it + 1] = choice
     end
-    if choice.name == default then base_choice = choice end
   end
   if #open_to_it == 0 then return nil end
   local stale = opened.site[4] ~= "0" and os.time() > tonumber(opened.site[4])

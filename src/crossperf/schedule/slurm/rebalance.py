@@ -6,10 +6,10 @@ import functools
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crossperf.schedule.slurm import controller
-from crossperf.schedule.slurm.advise import duration
+from crossperf.schedule.slurm.advise import duration, lasts
 from crossperf.schedule.slurm.controller import ControllerError, Start, seconds_of
 from crossperf.schedule.slurm.names import Named, words_of
 from crossperf.schedule.slurm.ranking import UNKNOWN_S
@@ -113,7 +113,8 @@ def moves(
         if why or entry is None:
             stay[why or "the table does not know them"] += 1
             continue
-        ends_s = _ends_s(job, entry[1], facts, asked, added_s, float(job.start) - now_s)
+        row = _in_time(job, entry[1], table.default)
+        ends_s = _ends_s(job, row, facts, asked, added_s, float(job.start) - now_s)
         best = min(ends_s, key=ends_s.__getitem__)
         gain_s = ends_s[job.partition] - ends_s[best]
         if gain_s < max(_SECONDS, _SHARE * ends_s[job.partition]):
@@ -138,6 +139,14 @@ def _stays(
     if job.features not in _NOTHING or job.gres not in _NOTHING:
         return "they ask for features or generic resources"
     return None if entry is not None and job.partition in facts else "the table does not know them"
+
+
+def _in_time(job: WaitingJob, row: KeyRow, default: str) -> KeyRow:
+    """Return the choices that let a job end within its limit, and the one where it is."""
+    base = next((choice for choice in row.choices if choice.partition == default), None)
+    limit_s = seconds_of(job.limit)
+    kept = [c for c in row.choices if c.partition == job.partition or lasts(c, base, row.seconds, limit_s)]
+    return replace(row, choices=tuple(kept))
 
 
 def _ends_s(
