@@ -473,7 +473,8 @@ local function sentence(app, chosen, base_choice, seconds, policy)
   for i, other in ipairs(chosen) do platforms[i] = unescaped(other.facts[3]) end
   local how = choice.runs > 0 and ("measured %d times"):format(choice.runs) or "predicted"
   local time = seconds and (" about " .. duration(seconds * choice.relative)) or ""
-  local where = ("partition %s (%s) by policy '%s'"):format(choice.name, platforms[1], policy)
+  local where = ("partition %s (%s)"):format(choice.name, platforms[1])
+  if policy ~= "list" then where = ("%s by policy '%s'"):format(where, policy) end
   if #chosen > 1 then
     where = ("partitions %s (%s), whichever starts it first"):format(names_of(chosen), table.concat(platforms, ", "))
   end
