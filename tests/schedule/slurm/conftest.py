@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from crossperf.schedule.slurm import ranking, setup
 from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
 from crossperf.schedule.slurm.site import Site
 from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable, digest_of
-from tests.collect.real import need
+from tests.collect.real import need, unavailable
 from tests.schedule.slurm.cluster import PROGRAMS, Cluster, free_ports
 
 SITE = Site.of("cpu=epyc-2,big=genoa,gpu=h200")
@@ -71,6 +72,12 @@ def spoiled() -> dict[str, bytes | None]:
         "doubled": data * 2,
         "huge": b"crossperf-table\t2\t9999999999\t9999999000\t0123456789abcdef\n",
     }
+
+
+def need_another_user() -> None:
+    """Go on only where submissions can come from an ordinary user."""
+    if os.geteuid() != 0:
+        unavailable("only root can submit as another user")
 
 
 def install(folder: Path) -> None:

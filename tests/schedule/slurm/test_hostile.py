@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from crossperf.schedule.slurm import names, setup
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PartitionFacts, PlacementTable
 from tests.schedule.slurm import hostile
 from tests.schedule.slurm.cluster import Cluster
 from tests.schedule.slurm.conftest import install
@@ -83,6 +84,21 @@ def test_what_takes_too_many_instructions_leaves_the_job_as_it_is_and_the_sites_
     messages, same = run(lua, folder, [], program)
     assert "left a job as it is: it took more than" in messages[0]
     assert same is True
+
+
+def test_a_site_with_many_partitions_is_served_within_the_instructions_allowed(lua: str, folder: Path) -> None:
+    names_ = [f"p{number:02d}" for number in range(48)]
+    features = tuple(f"feature{number}" for number in range(30))
+    partitions = tuple(PartitionFacts(name, f"platform-{name}", 4, 64, 256000, features, {}) for name in names_)
+    choices = tuple(PartitionChoice(name, 1.0 - n / 100, 0.123456, 1.23456) for n, name in enumerate(names_))
+    table = PlacementTable("p00", "list", partitions, {("lmp", "", ""): KeyRow(choices, 60.0)})
+    assert table.too_long == 0
+    table.write(folder / setup.TABLE)
+    parts = {name: PARTS["gpu"] | {"flag_default": int(name == "p00"), "total_nodes": 4} for name in names_}
+    script = "#!/bin/bash\n" + "export VARIABLE=value\n" * 400 + "srun ./lmp in.melt\n"
+    job = {"name": "run.sh", "user_name": "ann", "script": script, "time_limit": 60, "features": "feature0&feature29"}
+    (done,) = place(lua, folder, job, parts=parts)
+    assert done["partition"] == ",".join(reversed(names_))
 
 
 def test_both_read_the_same_start_of_a_script_and_of_a_comment(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from crossperf.schedule.slurm import setup
 from tests.schedule.slurm.cluster import Cluster, until
-from tests.schedule.slurm.conftest import SITE, TABLE, spoiled
+from tests.schedule.slurm.conftest import SITE, TABLE, need_another_user, spoiled
 
 pytestmark = pytest.mark.slow
 
@@ -193,6 +193,7 @@ def test_jobs_with_a_list_spread_over_what_is_free(slurm: Cluster) -> None:
 
 def test_no_job_of_an_ordinary_user_is_lost_while_tables_come_and_go(slurm: Cluster) -> None:
     """Rewritten, missing, torn and blocked tables, and reconfigurations; benchmarks/slurm.py does it 1,000 times."""
+    need_another_user()
     path = slurm.etc / setup.TABLE
     jobs = []
     for number in range(60):

@@ -12,7 +12,7 @@ from crossperf.schedule.slurm.site import Site
 from tests.cli.test_cli import Crossperf, crossperf
 from tests.collect.real import need
 from tests.schedule.slurm.cluster import ACCOUNTING, PROGRAMS, Cluster, until
-from tests.schedule.slurm.conftest import speak_to
+from tests.schedule.slurm.conftest import need_another_user, speak_to
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +55,7 @@ OPTIONS = {"few": ("-n2",), "lean": ("--mem=200",), "limited": ("-n2",)}
 @pytest.fixture(scope="module")
 def closed() -> Iterator[Cluster]:
     need(*PROGRAMS, *ACCOUNTING)
+    need_another_user()
 
     def plugin(folder: Path) -> None:
         setup.write(folder, setup.files(folder, Site.of(MAPPING)))
