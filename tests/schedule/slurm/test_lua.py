@@ -106,6 +106,7 @@ FIXED: list[dict[str, Any]] = [
     {"sockets_per_node": 2},
     {"threads_per_core": 1},
     {"pn_min_tmp_disk": 100},
+    {"pn_min_tmp_disk": 200_000},
     {"comment": "crossperf=off"},
     {"name": "unknown"},
     {"features": "x86|gpu"},

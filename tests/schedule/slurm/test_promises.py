@@ -112,7 +112,7 @@ def test_a_job_that_is_sent_to_gpus_gets_one_and_really_runs(tabled: tuple[Clust
     facts = submitted(slurm, "app-withgpu")
     assert (facts["Partition"], facts["TresPerNode"]) == ("withgpu", "gres:gpu:1")
     slurm.output("scontrol", "release", facts["JobId"])
-    until(lambda: slurm.facts(facts["JobId"])["JobState"] == "COMPLETED", "the job to have run", 40.0)
+    until(lambda: slurm.facts(facts["JobId"])["JobState"] in ("RUNNING", "COMPLETED"), "the job to run", 120.0)
     assert "gres/gpu=1" in slurm.facts(facts["JobId"])["TRES"]
 
 

@@ -392,10 +392,9 @@ local UNCHECKED = {
 }
 local LONG = { "features", "tres_per_node", "tres_per_job", "tres_per_task", "account", "qos" }
 
-local function is_set(value)
-  if type(value) == "number" then return value > 0 and value < (slurm.NO_VAL16 or 65534) end
-  return value ~= nil and value ~= ""
-end
+-- What Slurm writes for "not given", by the width of the field.
+local UNSET = { [0] = true, [65534] = true, [65535] = true, [4294967294] = true, [4294967295] = true, [""] = true }
+local function is_set(value) return value ~= nil and not UNSET[value] end
 
 -- Why a job stays as it is, or nil: it asks for places by name, or in a way that is not checked here.
 local function fixed(job)
@@ -506,9 +505,9 @@ local function scaled(limit, chosen, base_choice, part_list)
   return math.min(longest, granted)
 end
 
--- Note for later what a job is and where it was sent, or would have been.
-local function tag(job, app, input, work, chosen, base_choice)
-  if not SITE.tag_jobs or not app or job.admin_comment then return end
+-- What is noted of a job for later: what it is, and where it was sent or would have been.
+local function note_of(job, app, input, work, chosen, base_choice)
+  if not SITE.tag_jobs or not app or job.admin_comment then return nil end
   local words = "crossperf app=" .. app:gsub("[%s%%;]", hex) .. " input=" .. input:gsub("[%s%%;]", hex)
   words = words .. (work and " work=" .. work or "")
   if chosen then
@@ -518,7 +517,7 @@ local function tag(job, app, input, work, chosen, base_choice)
         choice.relative, choice.low, choice.high)
     end
   end
-  job.admin_comment = words
+  return words
 end
 
 -- What the table knows of a job: the name it goes by, its row, and the open table's lines about site and partitions.
@@ -564,32 +563,37 @@ local function choose(job, part_list, row, opened)
   return chosen, base_choice, default
 end
 
--- Let a job go where it should run.
-local function send(job, part_list, chosen, base_choice, default)
-  if #chosen == 1 and chosen[1].name == default then return end
+-- The fields that let a job go where it should run.
+local function fields_of(job, part_list, chosen, base_choice, default)
+  if #chosen == 1 and chosen[1].name == default then return {} end
+  local fields = { partition = names_of(chosen), gres = chosen[1].adds }
   local asked = given(job.time_limit, slurm.NO_VAL or 4294967294)
   if not asked then
     -- The new partition's default would hold otherwise, and might end the job early.
-    job.time_limit = limit_of(job, part_list[default])
+    fields.time_limit = limit_of(job, part_list[default])
   elseif SITE.scale_limits and base_choice then
-    job.time_limit = scaled(asked, chosen, base_choice, part_list)
+    fields.time_limit = scaled(asked, chosen, base_choice, part_list)
   end
-  if chosen[1].adds then job.gres = chosen[1].adds end
-  job.partition = names_of(chosen)
+  return fields
 end
 
+-- The fields to set in a job, and what its user reads if anything.
 local function decide(job, part_list)
   local apps, input, off, work = named(job)
-  if off then return end
+  if off then return {} end
   local app, row, opened = look_up(apps, job.user_name or "", input)
   local chosen, base_choice, default
   if row and not fixed(job) then chosen, base_choice, default = choose(job, part_list, row, opened) end
-  tag(job, app or apps[1], input, work, chosen, base_choice)
-  if not chosen then return end
+  local note = note_of(job, app or apps[1], input, work, chosen, base_choice)
+  if not chosen then return { admin_comment = note } end
   local message = sentence(app, chosen, base_choice, tonumber(row[3]), unescaped(opened.site[2]))
-  if SITE.shadow then return slurm.log_info("%s", (message:gsub("^crossperf: ", "crossperf would choose "))) end
-  send(job, part_list, chosen, base_choice, default)
-  slurm.log_user("%s", message)
+  if SITE.shadow then
+    slurm.log_info("%s", (message:gsub("^crossperf: ", "crossperf would choose ")))
+    return { admin_comment = note }
+  end
+  local fields = fields_of(job, part_list, chosen, base_choice, default)
+  fields.admin_comment = note
+  return fields, message
 end
 
 -- Call a function that may take no more than so many instructions; a hook of the site's own is put back.
@@ -597,16 +601,23 @@ local function bounded(most, call, ...)
   if not debug or not debug.sethook then return pcall(call, ...) end
   local hook, mask, count = debug.gethook()
   debug.sethook(function() error("it took more than " .. most .. " instructions", 0) end, "", most)
-  local fine, problem = pcall(call, ...)
+  local fine, result, message = pcall(call, ...)
   if type(hook) == "function" then debug.sethook(hook, mask, count) else debug.sethook() end
-  return fine, problem
+  return fine, result, message
 end
 
--- Send a job where it should run. Never raises; returns nothing.
+-- Send a job where it should run. Never raises; returns nothing. Fields are set when all is decided, so that no job is
+-- left between two places.
 local function place(job, part_list)
-  local fine, problem = bounded(MOST_INSTRUCTIONS, decide, job, part_list)
+  local fine, result, message = bounded(MOST_INSTRUCTIONS, decide, job, part_list)
+  if fine then
+    fine, result = pcall(function()
+      for field, value in pairs(result) do job[field] = value end
+      if message then slurm.log_user("%s", message) end
+    end)
+  end
   if not fine then
-    pcall(function() slurm.log_info("%s", "crossperf: left a job as it is: " .. tostring(problem)) end)
+    pcall(function() slurm.log_info("%s", "crossperf: left a job as it is: " .. tostring(result)) end)
   end
 end
 
