@@ -1,26 +1,33 @@
 """What the plugin costs a Slurm controller: sbatch with and without it in one run, and its lookup alone.
 
 Brings two real controllers up on loopback, with and without the plugin, which take turns, so that a busy machine
-disturbs both equally; jobs end in the same partition of both. Needs Slurm, munge and Lua (Debian: slurm-wlm
-slurm-wlm-basic-plugins munge lua5.1 lua5.4).
+disturbs both equally; jobs end in the same partition of both. Then how soon others are answered while scripts of 64 kB
+that were made to keep the plugin busy are submitted, and what becomes of 1,000 jobs of an ordinary user while tables
+are rewritten, missing and blocked, and the controller is configured anew. Needs Slurm, munge and Lua (Debian:
+slurm-wlm slurm-wlm-basic-plugins munge lua5.1 lua5.4).
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tests.schedule.slurm import hostile
 from tests.schedule.slurm.cluster import PROGRAMS, Cluster
 
 from crossperf.schedule.slurm import setup
@@ -30,6 +37,7 @@ from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PartitionFac
 KEYS = (10, 1_000, 10_000)
 MORE_KEYS = (*KEYS, 100_000)
 SUBMISSIONS = 200
+ANSWERS, LOOP = 300, 1_000
 CONTROLLERS = 5
 SITE = Site.of("cpu=epyc-2,big=genoa,gpu=h200")
 LUAS = ("lua5.1", "lua5.3", "lua5.4")
@@ -43,7 +51,7 @@ local crossperf = dofile(FOLDER .. "/crossperf.lua")
 local remarks = ("# a remark in the script\\n"):rep(50)
 local script = "#!/bin/bash\\n#SBATCH -N 1\\n" .. remarks .. "srun -n 4 ./app" .. LAST .. " in\\n"
 local function once()
-  local job = { name = "run.sh", user_name = "nobody", script = script, min_nodes = 1, min_cpus = 1 }
+  local job = { name = "run.sh", user_name = "nobody", script = script, min_nodes = 1, min_cpus = 1, time_limit = 9 }
   local start = os.clock()
   crossperf.place(job, parts)
   local took = os.clock() - start
@@ -85,7 +93,7 @@ def submissions(keys: int | None) -> tuple[list[float], list[float]]:
             for cluster, times in pair if number % 2 else reversed(pair):
                 place = [] if cluster is advised and plugin else ["-pbig"]
                 start = time.perf_counter()
-                cluster.submit("--hold", f"-J{name}", *place)
+                cluster.submit("--hold", f"-J{name}", "-t5", *place)
                 times.append(1e3 * (time.perf_counter() - start))
         placed = advised.output("squeue", "-h", "-o%P").split()
         assert placed == ["big"] * SUBMISSIONS, "a job was lost, or not placed"
@@ -109,6 +117,102 @@ def sbatch_rows() -> list[str]:
         what = "both without" if keys is None else f"{keys:,}"
         rows.append(f"| {what} | {statistics.median(ours):.2f} | {statistics.median(theirs):.2f} | {each} |")
     return rows
+
+
+def answer_rows() -> list[str]:
+    """Return how soon sinfo is answered while scripts made to keep the plugin busy are submitted in a loop."""
+    rows = ["| | scripts of 64 kB | sinfo: median, ms | 99th percentile, ms | longest, ms |", "|---|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as name:
+        scripts = []
+        for number, text in enumerate(hostile.SCRIPTS.values()):
+            path = Path(name) / f"{number}.sh"
+            path.write_text("#!/bin/bash\n" + text.replace("\0", "x"))
+            scripts.append(str(path))
+        for what, plugin in (("with the plugin", installer(1_000)), ("without", None)):
+            with Cluster(plugin, nodes=()) as cluster:
+                quiet = [_answer_ms(cluster) for _ in range(ANSWERS)]
+                done = threading.Event()
+                count = [0]
+
+                def submit(cluster: Cluster = cluster, done: threading.Event = done, count: list[int] = count) -> None:
+                    for script in itertools.cycle(scripts):
+                        if done.is_set():
+                            return
+                        cluster.output("sbatch", "--hold", "-o/dev/null", script)
+                        count[0] += 1
+
+                submitting = threading.Thread(target=submit)
+                submitting.start()
+                busy = [_answer_ms(cluster) for _ in range(ANSWERS)]
+                done.set()
+                submitting.join()
+            for when, submitted, times in (("alone", 0, quiet), ("meanwhile", count[0], busy)):
+                times.sort()
+                end = times[int(0.99 * len(times))]
+                rows.append(
+                    f"| {what}, {when} | {submitted:,} | {statistics.median(times):.1f} | {end:.1f} | {times[-1]:.1f} |"
+                )
+    return rows
+
+
+def _answer_ms(cluster: Cluster) -> float:
+    start = time.perf_counter()
+    subprocess.run(["sinfo"], env=cluster.environment, check=True, capture_output=True, timeout=60)
+    return 1e3 * (time.perf_counter() - start)
+
+
+TIMED = """
+local submit = slurm_job_submit
+function slurm_job_submit(job_desc, part_list, submit_uid)
+  local start = os.clock()
+  local status = submit(job_desc, part_list, submit_uid)
+  slurm.log_info("%s", ("crossperf took %.6f s"):format(os.clock() - start))
+  return status
+end
+return slurm.SUCCESS
+"""
+
+
+def promise_rows() -> list[str]:
+    """Return what became of jobs of an ordinary user while the table and the configuration changed under them."""
+
+    def install(folder: Path) -> None:
+        installer(1_000)(folder)
+        plugin = folder / setup.PLUGIN
+        text = plugin.read_text().rstrip()
+        plugin.write_text(text.removesuffix("return slurm.SUCCESS") + TIMED)
+
+    statuses: list[int] = []
+    times: list[float] = []
+    with Cluster(install, nodes=()) as cluster:
+        path = cluster.etc / setup.TABLE
+        for number in range(LOOP):
+            if number % 50 == 0:
+                cluster.output("scontrol", "reconfigure")
+            if number % 10 == 0:
+                path.unlink(missing_ok=True)
+                if number % 30 == 0:
+                    table(1_000 + number).write(path)
+                elif number % 30 == 10:
+                    os.mkfifo(path)
+            start = time.perf_counter()
+            options = ("--hold", "-o/dev/null", f"-Japp{number % 1_000}", "-t5")
+            statuses.append(cluster.run("sbatch", *options, "--wrap=true", user="nobody").returncode)
+            times.append(1e3 * (time.perf_counter() - start))
+        kept = len(cluster.output("squeue", "-h").splitlines())
+        where = Counter(cluster.output("squeue", "-h", "-o%P").split())
+        log = (cluster.folder / "slurmctld.log").read_text()
+    took = sorted(1e3 * float(text) for text in re.findall(r"crossperf took ([0-9.]+) s", log))
+    refused = sum(status != 0 for status in statuses)
+    p99 = int(0.99 * len(times))
+    times.sort()
+    return [
+        f"Of {LOOP:,} submissions {refused} were refused and {LOOP - kept} lost; they went to "
+        f"{', '.join(f'{name} {count:,}' for name, count in where.most_common())}.",
+        f"sbatch took {statistics.median(times):.1f} ms in the median, {times[p99]:.1f} ms at the 99th percentile;",
+        f"the plugin took {statistics.median(took):.2f} ms of the controller's processor time in the median, "
+        f"{took[int(0.99 * len(took))]:.2f} ms at the 99th percentile, {took[-1]:.2f} ms at most.",
+    ]
 
 
 def lookup_rows(luas: Sequence[str]) -> list[str]:
@@ -140,7 +244,7 @@ def main() -> None:
         "# What the plugin costs a Slurm controller",
         "",
         f"`python benchmarks/slurm.py --write` on {datetime.now(UTC):%Y-%m-%d}: {version}, {os.cpu_count()} cores, "
-        f"load {os.getloadavg()[0]:.1f} when it began.",
+        f"load {os.getloadavg()[0]:.1f} when it began, priority {os.nice(0)} (`nice`; below 0 other work waits).",
         "",
         f"## sbatch: {CONTROLLERS} pairs of controllers, {SUBMISSIONS} submissions to each in turns (goal: under 10 ms "
         "added)",
@@ -149,10 +253,18 @@ def main() -> None:
         "",
         "## The lookup alone, outside of the controller (goal: under 5 ms)",
         "",
-        "A job that is known by the program of its script alone, so five keys are sought in vain before. Debian's",
+        "A job that is known by the program of its script, so two keys are sought in vain before. Debian's",
         "Slurm runs Lua 5.1.",
         "",
         *lookup_rows(luas),
+        "",
+        "## Others are answered while scripts made to keep the plugin busy are submitted (goal: sinfo within 100 ms)",
+        "",
+        *answer_rows(),
+        "",
+        f"## {LOOP:,} jobs of an ordinary user while tables are rewritten, missing and blocked (goal: none lost, 5 ms)",
+        "",
+        *promise_rows(),
         "",
     ]
     text = "\n".join(page)

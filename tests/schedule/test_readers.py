@@ -64,7 +64,7 @@ def test_a_runs_table_gives_the_medians_relative_to_the_platform_measured_most()
 
 # Tables that cannot be used: what is in the file, and what the sentence must name.
 BAD_TIMES = {
-    "negative.csv": ("app,input,a\nx,n,-1\n", "row 2, column 'a': found '-1', expected a number above 0"),
+    "negative.csv": ("app,input,a\nx,n,-1\n", "row 2, column 'a': found '-1', expected a number from 1e-12 to 1e+12"),
     "word.csv": ("app,input,a\nx,n,fast\n", "found 'fast'"),
     "twice.csv": ("app,input,a\nx,n,1\nx,n,2\n", "row 3: found 'x n' a second time"),
     "columns.csv": ("program,a\nx,1\n", "expected 'app' and 'input'"),
@@ -73,7 +73,30 @@ BAD_TIMES = {
     "empty.csv": ("", "found no rows"),
     "broken.json": ("{", "does not read as a table of times"),
     "cells.json": ('{"cells": "speedup", "modes": ["a"], "workloads": []}', "cells of 'speedup'"),
-    "zero.json": ('{"modes": ["a"], "workloads": [{"app": "x", "input": "n", "times": {"a": 0}}]}', "times above 0"),
+    "tiny.csv": ("app,input,a\nx,n,5e-324\n", "row 2, column 'a': found '5e-324'"),
+    "huge.csv": ("app,input,a\nx,n,1e300\n", "row 2, column 'a': found '1e300'"),
+    "nan.csv": ("app,input,a\nx,n,nan\n", "row 2, column 'a': found 'nan'"),
+    **{
+        f"{name}.json": (
+            '{"modes": ["a"], "workloads": [{"app": "x", "input": "n", "times": {"a": ' + cell + "}}]}",
+            words,
+        )
+        for name, cell, words in (
+            ("zero", "0", "a relative time of 0 for 'x n' in 'a'"),
+            ("tiny", "5e-324", "a relative time of 4.94066e-324 for 'x n'"),
+            ("negative", "-1", "a relative time of -1"),
+            ("nan", "NaN", "NaN is no number of JSON"),
+            ("infinite", "1e999", "a relative time of inf"),
+            ("text", '"1"', "found '1' in 'a', expected a number"),
+            ("null", "null", "found None in 'a', expected a number"),
+            ("yes", "true", "found True in 'a', expected a number"),
+            ("digits", "1" + "0" * 400, "does not read as a table of times"),
+        )
+    },
+    "low.json": (
+        '{"modes": ["a"], "workloads": [{"app": "x", "input": "n", "times": {"a": 1}, "low": {"a": -1}}]}',
+        "a relative low end of -1 for 'x n'",
+    ),
 }
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from crossperf.errors import SettingsError
 from crossperf.report.schedule import nodes_of
+from crossperf.schedule.jobs import Jobs, TraceError
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.policies import POLICIES, Ask, Options
 from crossperf.schedule.predictors import app_average
@@ -136,6 +139,7 @@ def test_whatever_the_policy_no_node_is_used_twice_and_no_job_is_lost(seed: int,
     machines = Machines.of({"a": 12, "b": 5, "c": 3})
     cells = rng.lognormal(0, 1, (6, 4))
     cells[rng.random((6, 4)) < 0.2] = NAN
+    cells[np.isnan(cells).all(axis=1), 0] = 1.0  # what runs nowhere is refused
     truth = times(["a", "b-cpu", "b-gpu", "c"], *cells)
     predicted = times(["a", "b-cpu", "b-gpu", "c"], *(cells * rng.lognormal(0, 1, (6, 4))))
     work = random_jobs(seed, 150, 14, load)
@@ -195,3 +199,20 @@ def test_on_the_authors_tables_considerate_is_ahead_of_turnaround_and_knowledge_
     assert ours_ideal < ideal
     assert ours_average < average
     assert ideal < average < random
+
+
+@pytest.mark.parametrize("cell", [5e-324, 0.0, -1.0, math.inf, 1e300])
+def test_a_truth_that_no_machine_can_have_is_refused_instead_of_simulated(cell: float) -> None:
+    """A limit scaled by 5e-324 is 0 s, which no number of doublings makes longer."""
+    with pytest.raises(
+        ScheduleTableError, match=r"found a relative time of .* for 'x n' in 'a', expected a number from"
+    ):
+        RelativeTimes.of([("x", "n")], ["a"], np.array([[cell]]))
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf])
+def test_jobs_run_for_some_time_and_ask_for_some_time(seconds: float) -> None:
+    one = np.ones(1)
+    for run_s, requested_s in ((seconds, 1.0), (1.0, seconds)):
+        with pytest.raises(TraceError, match="expected seconds above 0"):
+            Jobs(one, one.astype(int), one * run_s, one * requested_s, one.astype(int), one.astype(int))

@@ -16,7 +16,7 @@ import click
 
 from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import PATH, seed
-from crossperf.cli.output import say, wrote
+from crossperf.cli.output import JSON, say, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def _site(partitions: str | None, default: str | None = None) -> Site:
 @_PARTITIONS
 @_DEFAULT
 @_SCALE_LIMITS
+@click.option("--shadow", is_flag=True, help="Note in each job what would be chosen, and change nothing.")
 @click.option("--no-tags", is_flag=True, help="Do not note the application and input in the job's AdminComment.")
 @click.option("--module-only", is_flag=True, help="Write no job_submit.lua; the site has one of its own.")
 @click.option("--overwrite", is_flag=True, help="Replace files that differ.")
@@ -77,7 +78,8 @@ def setup(
 
     site, notes = _against_the_controller(_site(partitions, default), default)
     folder = output.absolute()
-    contents = setup.files(folder, site, scale_limits=plugin["scale_limits"], tag_jobs=not plugin["no_tags"])
+    how = {"scale_limits": plugin["scale_limits"], "tag_jobs": not plugin["no_tags"], "shadow": plugin["shadow"]}
+    contents = setup.files(folder, site, **how)
     if module_only:
         del contents[setup.PLUGIN]
     folder.mkdir(parents=True, exist_ok=True)
@@ -115,8 +117,12 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.argument("runs", metavar="RUNS]", required=False, type=PATH)
 @click.option("--predictions", "predictions_file", type=PATH, help="Take what 'crossperf predict --json' wrote.")
 @click.option("--times", "times_file", type=PATH, help="Take a table of relative times, as 'crossperf schedule' does.")
-@click.option("--learned", type=PATH, help="Prefer the medians of these runs, from 'crossperf slurm learn'.")
-@click.option("--enough", type=click.IntRange(1), default=3, help="Runs that outweigh a prediction.")
+@click.option("--learned", type=PATH, help="Prefer what these runs tell, from 'crossperf slurm learn'.")
+@click.option("--enough", type=click.IntRange(1), default=3, help="Runs on a platform that outweigh a prediction.")
+@click.option("--users", type=click.IntRange(1), default=3, help="Users who must agree before it holds for all.")
+@click.option(
+    "--half-life", "half_life_days", type=click.FloatRange(1), default=90.0, help="Days until a run counts half."
+)
 @click.option("-o", "--output", type=PATH, required=True, help="The table to write.")
 @_PARTITIONS
 @_DEFAULT
@@ -139,15 +145,17 @@ def table(
     """Write the table that the controller reads: what MODEL predicts from RUNS, or what was predicted already."""
     from crossperf.schedule import policies
     from crossperf.schedule.slurm import ranking
+    from crossperf.schedule.slurm.table import LISTS
 
     beside = output.absolute().parent / "crossperf-partitions.json"
     site = _site(partitions or (str(beside) if beside.is_file() else None), default)
-    policy = policy or "considerate"
-    chosen = policies.make(policy)
+    # Without the queues a policy can only send all to the fastest, so Slurm gets a list and binds late.
+    name = policy or ("considerate" if live else LISTS)
+    chosen = policies.make("fastest" if name == LISTS else name)
     known = _known(site, **sources)
     facts, queues, notes = _state(site, live)
     lasts_s = good_for if live else 0
-    made, left_out = ranking.table(known, site, facts, chosen, policy, seed=seed, live=queues, good_for_s=lasts_s)
+    made, left_out = ranking.table(known, site, facts, chosen, name, seed=seed, live=queues, good_for_s=lasts_s)
     if not made.rows:
         platforms = sorted({name for times in known.values() for name in times.spans})
         raise SettingsError(
@@ -156,6 +164,9 @@ def table(
         )
     made.write(output)
     _show(made, left_out)
+    for partition in made.partitions:
+        if partition.closed:
+            say(f"note: no job is sent to {partition.partition}: {partition.closed}.")
     for note in notes:
         say(f"note: {note}")
     wrote(output)
@@ -168,12 +179,13 @@ def _known(
     predictions_file: Path | None,
     times_file: Path | None,
     learned: Path | None,
-    enough: int,
+    **trust: Any,
 ) -> dict[Key, WorkloadTimes]:
     """Return what is known of each workload, the later of these winning: times, predictions, a model, finished jobs."""
     from crossperf.runs import jsonl
     from crossperf.schedule.readers import read_times
     from crossperf.schedule.slurm import ranking
+    from crossperf.schedule.slurm.learned import Trust, with_learned
 
     known: dict[Key, WorkloadTimes] = {}
     if times_file is not None:
@@ -186,9 +198,14 @@ def _known(
         predictions = _predicted(model_folder, runs, site.reference)
         known |= ranking.from_predictions(predictions, site.reference)
     if learned is not None:
-        known = ranking.with_learned(known, jsonl.read(learned), site.reference, enough)
+        known, unlearned = with_learned(known, jsonl.read(learned), site.reference, Trust(**trust))
+        for note in unlearned:
+            say(f"note: {note}")
     if not known:
-        raise SettingsError("table: found nothing to go by, expected MODEL RUNS, --predictions, --times or --learned.")
+        raise SettingsError(
+            "table: found nothing to go by, expected MODEL RUNS, --predictions, --times, or --learned with work that "
+            "ran on two platforms."
+        )
     return known
 
 
@@ -239,13 +256,16 @@ def _state(site: Site, live: bool) -> tuple[tuple[PartitionFacts, ...], LiveQueu
 
 
 def _show(made: PlacementTable, left_out: int) -> None:
+    from crossperf.schedule.slurm.table import LISTS
+
     measured = sum(any(choice.runs for choice in row.choices) for row in made.rows.values())
     first = dict.fromkeys((partition.partition for partition in made.partitions), 0)
     for row in made.rows.values():
         for choice in row.choices[:1]:
             first[choice.partition] += 1
     spread = ", ".join(f"{name} {count:,}" for name, count in first.items())
-    click.echo(f"{len(made.rows):,} keys by policy {made.policy!r}, first choices: {spread}")
+    what = "in lists of partitions" if made.policy == LISTS else f"by policy {made.policy!r}"
+    click.echo(f"{len(made.rows):,} keys {what}, first choices: {spread}")
     click.echo(f"measured runs stand behind {measured:,} of them, predictions alone behind the rest")
     if stay := sum(not row.choices for row in made.rows.values()):
         say(f"note: jobs of {stay:,} keys stay as they are: their runs look unknown, or no partition can run them.")
@@ -278,7 +298,7 @@ def advise(scale_limits: bool, dry_run: bool, command: tuple[str, ...], **how: A
     words = list(command)
     try:
         asked = advise.parse(arguments, os.environ, stdin)
-        advice = _advice(asked, sbatch=sbatch, stdin=stdin, **how)
+        advice = _advice(asked, sbatch=sbatch, stdin=stdin, scale_limits=scale_limits, **how)
         words = advise.command(sbatch, asked, advice, scale_limits=scale_limits)
         say(f"crossperf: {advice.reason}{'.' if advice.partition else '; submitted as it is.'}")
     except CrossperfError as error:
@@ -302,10 +322,11 @@ def _advice(
     if table_file is None:
         raise SettingsError("advise: found no table, expected --table FILE or the variable CROSSPERF_TABLE.")
     known = table.read(table_file)
-    if not policy and known.policy not in policies.POLICIES:
+    stored = "considerate" if known.policy == table.LISTS else known.policy
+    if not policy and stored not in policies.POLICIES:
         # Data must not decide which program is run: it might be one of this folder that only bears the name.
         raise SettingsError(f"advise: {table_file} was made by {known.policy!r}, expected --policy to name it as well.")
-    chosen = policies.make(policy or known.policy)
+    chosen = policies.make(policy or stored)
     return advise(asked, known, chosen, getpass.getuser(), deadline_s=deadline_s, **sbatch)
 
 
@@ -334,13 +355,53 @@ def learn(cluster: str, partitions: str | None, output: Path, **where: Any) -> N
     wrote(output)
 
 
+@slurm.command()
+@click.option("--sacct", is_flag=True, help="Ask sacct for the jobs of all users.")
+@click.option("--since", default="now-7days", help="With --sacct: how far back, as sacct takes it.")
+@click.option("--sacct-file", type=PATH, help="Read what 'sacct --parsable2' printed.")
+@JSON
+def report(json_file: Path | None, **where: Any) -> None:
+    """Tell what shadow mode would have saved: of finished jobs that 'crossperf slurm setup --shadow' has noted."""
+    from crossperf.schedule.slurm import shadow
+
+    result = shadow.report(_reading(**where, jobcomp=None).jobs)
+    for line in result.lines:
+        click.echo(line)
+    for doubt in result.doubts:
+        say(f"note: {doubt}")
+    write_facts(json_file, result.to_json)
+
+
+@slurm.command()
+@click.option("--table", "table_file", type=PATH, required=True, envvar="CROSSPERF_TABLE", help="The table to go by.")
+@click.option("--dry-run/--apply", default=True, help="Print what should move, or let the controller move it.")
+def rebalance(table_file: Path, dry_run: bool) -> None:
+    """Name waiting jobs that would end sooner in another partition, as the queues are now; move them with --apply."""
+    from crossperf.schedule.slurm import rebalance, table
+
+    moves, stay = rebalance.moves(rebalance.waiting(), table.read(table_file))
+    problems: list[str] = []
+    if not dry_run:
+        moves, problems = rebalance.apply(moves)
+    click.echo(f"{len(moves):,} of {len(moves) + len(problems) + sum(stay.values()):,} waiting jobs ", nl=False)
+    click.echo("would move" if dry_run else "moved")
+    for move in moves:
+        click.echo(str(move))
+    for reason, count in stay.most_common():
+        say(f"{count:,} stay: {reason}")
+    for problem in problems:
+        say(f"warning: {problem}")
+
+
 def _reading(sacct: bool, since: str, sacct_file: Path | None, jobcomp: Path | None) -> Reading:
     from crossperf.schedule.slurm import history
 
     if sum(map(bool, (sacct, sacct_file, jobcomp))) != 1:
-        raise SettingsError("learn: expected one of --sacct, --sacct-file FILE and --jobcomp FILE.")
+        command = click.get_current_context().info_name
+        files = "--sacct-file FILE and --jobcomp FILE" if command == "learn" else "--sacct-file FILE"
+        raise SettingsError(f"{command}: expected one of --sacct, {files}.")
     if sacct:
         return history.from_sacct(since)
     if sacct_file:
-        return history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="surrogateescape"), str(sacct_file))
+        return history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="backslashreplace"), str(sacct_file))
     return history.from_jobcomp(jobcomp or "")

@@ -22,6 +22,9 @@ from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError, some_of
 from crossperf.files import whole
 
+#: No job runs for 30,000 years.
+_LONGEST_S = 1e12
+
 
 class TraceError(CrossperfError):
     """A trace of jobs cannot be used; ``path`` and ``line`` name the place."""
@@ -43,6 +46,12 @@ class Jobs:
     name: str = "jobs"
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what, seconds in (("run time", self.run_s), ("requested time", self.requested_s)):
+            for j in np.flatnonzero(~((seconds > 0) & (seconds <= _LONGEST_S)))[:1]:
+                odd = f"a {what} of {seconds[j]:g} s for job {j + 1:,}"
+                raise TraceError(f"{self.name}: found {odd}, expected seconds above 0 and up to {_LONGEST_S:g}.")
 
     def __len__(self) -> int:
         return len(self.submit_s)
@@ -134,6 +143,9 @@ def _parse(text: str, path: Path, number: int) -> _Line:
     for what, seconds in (("run", line.run_s), ("requested", line.requested_s)):
         if seconds < 0 and seconds != -1:
             problem = f"found a {what} time of {seconds:g} s, expected 0 or more, or -1 for unknown"
+            raise _malformed(path, number, problem)
+        if seconds > _LONGEST_S:
+            problem = f"found a {what} time of {seconds:g} s, expected at most {_LONGEST_S:g}"
             raise _malformed(path, number, problem)
     return line
 

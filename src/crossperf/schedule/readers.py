@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,7 @@ from crossperf.arrays import Floats
 from crossperf.errors import SettingsError, did_you_mean, some_of
 from crossperf.runs import table as runs_table
 from crossperf.schedule.machines import Machines, price_of
-from crossperf.schedule.times import CELLS, RelativeTimes, ScheduleTableError
+from crossperf.schedule.times import CELLS, LARGEST, SMALLEST, RelativeTimes, ScheduleTableError
 
 
 def read_times(
@@ -109,8 +110,8 @@ def _column(path: Path, rows: Sequence[Mapping[str, str]], name: str) -> Floats:
             value = float(text or math.nan)
         except ValueError:
             value = math.nan
-        if text and not 0.0 < value < math.inf:
-            expected = "a number above 0, or nothing where the workload cannot run"
+        if text and not SMALLEST <= value <= LARGEST:
+            expected = f"a number from {SMALLEST:g} to {LARGEST:g}, or nothing where the workload cannot run"
             raise _refusal(path, f"found {text!r}, expected {expected}.", number, name)
         values.append(value)
     return np.array(values)
@@ -126,24 +127,41 @@ def _refuse_twice(path: Path, workloads: Sequence[tuple[str, str]]) -> None:
 
 def _from_json(path: Path) -> RelativeTimes:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
         cells, modes, rows = facts.get("cells", CELLS[0]), list(facts["modes"]), facts["workloads"]
         workloads = [(str(row["app"]), str(row["input"])) for row in rows]
         groups = [str(row.get("group", row["app"])) for row in rows]
         tables = [
-            np.array([[float(row.get(key, row["times"]).get(mode, math.nan)) for mode in modes] for row in rows])
-            for key in ("times", "low", "high")
+            np.array([[_cell(times, mode) for mode in modes] for times in several])
+            for several in (
+                [row["times"] for row in rows],
+                [row.get("low", {}) for row in rows],
+                [row.get("high", {}) for row in rows],
+            )
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         problem = f"does not read as a table of times ({type(error).__name__}: {error})"
         expected = "'modes' and 'workloads', each with 'app', 'input' and 'times' by mode"
         raise _refusal(path, f"{problem}, expected {expected}.") from error
     if cells != CELLS[0]:
         raise _refusal(path, f"found cells of {cells!r}, expected {CELLS[0]!r} in JSON.")
     _refuse_twice(path, workloads)
-    if not rows or any((cells_wm <= 0).any() or np.isinf(cells_wm).any() for cells_wm in tables):
-        raise _refusal(path, "expected workloads, all with times above 0. Fix the table.")
-    return RelativeTimes.of(workloads, modes, *tables, group_w=groups, name=path.name)
+    if not rows:
+        raise _refusal(path, "found no workloads, expected at least one with its times.")
+    relative_wm, *ends = tables
+    low_wm, high_wm = (np.where(np.isnan(end), relative_wm, end) for end in ends)
+    return RelativeTimes.of(workloads, modes, relative_wm, low_wm, high_wm, group_w=groups, name=path.name)
+
+
+def _cell(times: Mapping[str, Any], mode: str) -> float:
+    value = times.get(mode, math.nan)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"found {value!r} in {mode!r}, expected a number")
+    return float(value)
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> RelativeTimes:

@@ -19,6 +19,10 @@ from crossperf.runs.frames import to_frame
 CELLS = ("relative-time", "speedup")
 
 
+#: Nothing that was ever measured takes less or more of the time on the reference than this.
+SMALLEST, LARGEST = 1e-12, 1e12
+
+
 class ScheduleTableError(CrossperfError):
     """A table of times or machines cannot be used; ``path`` names it."""
 
@@ -43,6 +47,18 @@ class RelativeTimes:
     group_w: tuple[str, ...]
     name: str = "times"
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        cannot_wm = np.isnan(self.relative_wm)
+        for what, cells_wm in (("time", self.relative_wm), ("low end", self.low_wm), ("high end", self.high_wm)):
+            odd_wm = ~((cells_wm >= SMALLEST) & (cells_wm <= LARGEST)) & ~(cannot_wm & np.isnan(cells_wm))
+            for w, m in np.argwhere(odd_wm)[:1]:
+                place = f"{' '.join(self.workloads[w])!r} in {self.modes[m]!r}"
+                expected = f"a number from {SMALLEST:g} to {LARGEST:g}"
+                raise ScheduleTableError(
+                    f"{self.name}: found a relative {what} of {cells_wm[w, m]:g} for {place}, expected {expected}. "
+                    "Fix or remove it."
+                )
 
     def __repr__(self) -> str:
         return f"RelativeTimes({self.name}: {len(self.workloads):,} workloads in the modes {some_of(self.modes, 12)})"

@@ -55,7 +55,7 @@ NodeName=big1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={nodes[2]} \
 CPUs=2 CoresPerSocket=2 RealMemory=16000 Features=x86,genoa
 NodeName=gpu1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={nodes[3]} \
 CPUs=2 CoresPerSocket=2 RealMemory=8000 Gres=gpu:fake:2 Features=gpu
-PartitionName=cpu Nodes=cpu[1-2] Default=YES MaxTime=INFINITE State=UP
+PartitionName=cpu Nodes=cpu[1-2] Default=YES DefaultTime=60 MaxTime=INFINITE State=UP
 PartitionName=big Nodes=big1 MaxTime=24:00:00 State=UP
 PartitionName=gpu Nodes=gpu1 MaxTime=INFINITE State=UP
 """
@@ -110,11 +110,17 @@ class Cluster:
         Fills the folder that holds slurm.conf with a job_submit.lua; ``None`` runs the controller without.
     nodes
         Which nodes to bring up; with none the controller takes jobs and holds them in its queue.
+    more
+        Lines to add to slurm.conf.
+    accounts
+        What sacctmgr adds before the controller comes up, as words after ``add``.
     """
 
     plugin: Callable[[Path], None] | None = None
     nodes: Sequence[str] = NODES
     accounting: bool = False
+    more: str = ""
+    accounts: Sequence[str] = ()
     folder: Path = field(init=False)
     daemons: list[subprocess.Popen[bytes]] = field(init=False, default_factory=list)
     _user: str = field(init=False, default_factory=lambda: pwd.getpwuid(os.getuid()).pw_name)
@@ -151,7 +157,11 @@ class Cluster:
         self.start_controller()
         for node in self.nodes:
             self._daemon("slurmd", "-D", "-N", node)
-        until(lambda: self.output("sinfo", "-hN", "-o%T").split().count("idle") == len(self.nodes), "idle nodes")
+        until(lambda: self._idle_nodes() == set(self.nodes), "idle nodes")
+
+    def _idle_nodes(self) -> set[str]:
+        lines = self.output("sinfo", "-hN", "-o%N %T").splitlines()
+        return {line.split()[0] for line in lines if line.split()[1] == "idle"}
 
     def _configure(self) -> None:
         self._ports = dict(zip(("ctld", "dbd", "sql"), free_ports(3), strict=True))
@@ -161,6 +171,7 @@ class Cluster:
             # Slurm speaks to its database through the munge socket that is named as a password here.
             conf += f"AccountingStorageHost=127.0.0.1\nAccountingStoragePass={self.folder}/munge.socket\n"
             conf += "AccountingStoreFlags=job_comment\n"
+        conf += self.more
         if self.plugin is not None:
             conf += "JobSubmitPlugins=lua\n"
             self.plugin(self.etc)
@@ -197,7 +208,8 @@ class Cluster:
         conf.write_text(DBD_CONF.format(folder=self.folder, user=self._user, password=password, **self._ports))
         self._daemon("slurmdbd", "-D")
         until(lambda: self.run("sacctmgr", "-n", "show", "cluster").returncode == 0, "slurmdbd", 30.0)
-        self.output("sacctmgr", "-i", "add", "cluster", "crossperf")
+        for words in ("cluster crossperf", *self.accounts):
+            self.output("sacctmgr", "-i", "add", *words.split())
 
     def start_controller(self) -> None:
         """Bring the controller up, and wait until it answers."""
@@ -224,10 +236,15 @@ class Cluster:
         self.daemons.append(daemon)
         return daemon
 
-    def run(self, *command: str | Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run one of Slurm's commands against this cluster."""
+    def run(
+        self, *command: str | Path, env: Mapping[str, str] | None = None, user: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one of Slurm's commands against this cluster, as an ordinary user where one is named."""
+        become = (
+            ["setpriv", f"--reuid={user}", f"--regid={pwd.getpwnam(user).pw_gid}", "--clear-groups"] if user else []
+        )
         return subprocess.run(
-            list(map(str, command)),
+            [*become, *map(str, command)],
             env=self.environment | dict(env or {}),
             cwd=self.folder,
             check=False,
@@ -258,7 +275,8 @@ class Cluster:
 
     def cancel_all(self) -> None:
         """Cancel every job, and wait until none is left."""
-        self.run("scancel", f"-u{self._user}")
+        self.run("scancel", "--state=PENDING")
+        self.run("scancel", "--state=RUNNING")
         until(lambda: not self.output("squeue", "-h").strip(), "an empty queue", 40.0)
 
     def __exit__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,8 @@ from crossperf.schedule import policies
 from crossperf.schedule.slurm import ranking, setup
 from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
 from crossperf.schedule.slurm.site import Site
-from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable
-from tests.collect.real import need
+from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable, digest_of
+from tests.collect.real import need, unavailable
 from tests.schedule.slurm.cluster import PROGRAMS, Cluster, free_ports
 
 SITE = Site.of("cpu=epyc-2,big=genoa,gpu=h200")
@@ -57,19 +58,26 @@ def spoiled() -> dict[str, bytes | None]:
     """Return the contents of tables that are not sound, by what is wrong with them; ``None`` is no file at all."""
     # Not the table that a controller has read already and may hold in memory.
     data = replace(TABLE, made=1).to_bytes()
-    at = data.index(b"big,", data.index(b"\tlmp\t\t\t"))
+    salt = data.partition(b"\nsite\t")[2].split(b"\t")[4].decode()
+    at = data.index(b"big,", data.index(digest_of(("lmp", "", ""), salt).encode()))
     return {
         "missing": None,
         "empty": b"",
         "torn": data[: len(data) // 2],
         "without its last byte": data[:-1],
         "torn in the middle and filled up": data[:300] + b"\0" * (len(data) - 300),
-        "of another version": data.replace(b"crossperf-table\t1\t", b"crossperf-table\t2\t"),
+        "of another version": data.replace(b"crossperf-table\t2\t", b"crossperf-table\t1\t"),
         "of noise": bytes(range(256)) * 40,
         "with one word changed in the row": data[:at] + b"gpu" + data[at + 3 :],
         "doubled": data * 2,
-        "huge": b"crossperf-table\t1\t9999999999\t9999999000\t0123456789abcdef\n",
+        "huge": b"crossperf-table\t2\t9999999999\t9999999000\t0123456789abcdef\n",
     }
+
+
+def need_another_user() -> None:
+    """Go on only where submissions can come from an ordinary user."""
+    if os.geteuid() != 0:
+        unavailable("only root can submit as another user")
 
 
 def install(folder: Path) -> None:

@@ -22,6 +22,9 @@ PARTS: dict[str, dict[str, Any]] = {
         "max_nodes": 4294967295,
         "min_nodes": 0,
         "max_time": max_time,
+        "default_time": 60 if name == "cpu" else 4294967294,
+        "max_cpus_per_node": 4294967295,
+        "flags": int(name == "cpu"),
     }
     for name, nodes, max_time in (("cpu", 2, 4294967295), ("big", 1, 1440), ("gpu", 1, 4294967295))
 }
@@ -48,9 +51,9 @@ dofile(FOLDER .. "/job_submit.lua")
 for _, case in ipairs(CASES) do
   spoken = { info = {}, user = {} }
   local status = slurm_job_submit(case.job, case.parts, 0)
-  print(('{"status":%s,"partition":%s,"time_limit":%s,"admin_comment":%s,"user":%s,"info":%s}'):format(
-    text(status), text(case.job.partition), text(case.job.time_limit), text(case.job.admin_comment),
-    list(spoken.user), list(spoken.info)))
+  print(('{"status":%s,"partition":%s,"time_limit":%s,"gres":%s,"admin_comment":%s,"user":%s,"info":%s}'):format(
+    text(status), text(case.job.partition), text(case.job.time_limit), text(case.job.gres),
+    text(case.job.admin_comment), list(spoken.user), list(spoken.info)))
 end
 """
 NAMED = """

@@ -78,14 +78,26 @@ def test_an_explicit_partition_and_unknown_jobs_are_left_as_they_are(bare: Clust
     assert done.stderr == "crossperf: partition gpu was asked for; submitted as it is.\n"
     done = own(bare, "--", "sbatch", "--parsable", HOLD, "-Jnobody", "--wrap=./knows")
     assert bare.facts(done.stdout.strip())["Partition"] == "cpu"
-    assert done.stderr == "crossperf: the table knows nothing of 'nobody' or 'knows'; submitted as it is.\n"
+    assert done.stderr == "crossperf: the table knows nothing of 'knows' or 'nobody'; submitted as it is.\n"
     done = own(bare, "--", "sbatch", "--parsable", HOLD, "-Jlmp", "--comment=crossperf=off", "--wrap=true")
     assert bare.facts(done.stdout.strip())["Partition"] == "cpu"
 
 
+def test_a_job_that_is_sent_to_a_gpu_asks_for_one_unless_it_does_already(bare: Cluster) -> None:
+    fast = KeyRow((PartitionChoice("gpu", 0.1, 0.1, 0.1), PartitionChoice("cpu", 1.0, 1.0, 1.0)), 600.0)
+    partitions = (*TABLE.partitions[:2], replace(TABLE.partitions[2], adds="gpu:1"))
+    replace(TABLE, partitions=partitions, rows={("lmp", "", ""): fast}).write(bare.etc / "advice.table")
+    job = own(bare, "--", "sbatch", "--parsable", HOLD, "-t5", "-Jlmp", "--wrap=true").stdout.strip()
+    assert (bare.facts(job)["Partition"], bare.facts(job)["TresPerNode"]) == ("gpu", "gres:gpu:1")
+    done = own(bare, "--dry-run", "--", "sbatch", "-t5", "-Jlmp", "--gpus=2", "--wrap=true")
+    assert done.stdout == "sbatch --partition=gpu -t5 -Jlmp --gpus=2 --wrap=true\n"
+
+
 def test_the_controller_itself_says_where_a_job_can_run(bare: Cluster) -> None:
     done = own(bare, "--dry-run", "--", "sbatch", "-Jlmp", "--gres=gpu:1", "--wrap=true")
-    assert done.stdout == "sbatch --partition=gpu -Jlmp --gres=gpu:1 --wrap=true\n"
+    assert done.stdout == "sbatch --partition=gpu --time=60 -Jlmp --gres=gpu:1 --wrap=true\n"
+    done = own(bare, "--dry-run", "--", "sbatch", "-t5", "-Jlmp", "--gres=gpu:1", "--wrap=true")
+    assert done.stdout == "sbatch --partition=gpu -t5 -Jlmp --gres=gpu:1 --wrap=true\n"
     done = own(bare, "--dry-run", "--", "sbatch", "-Jlmp", "-N2", "--wrap=true")
     assert done.stdout == "sbatch --partition=cpu -Jlmp -N2 --wrap=true\n"
     done = own(bare, "--dry-run", "--", "sbatch", "-Jlmp", "-N9", "--wrap=true")
@@ -246,6 +258,7 @@ def test_a_model_and_its_runs_make_a_table(crossperf: Crossperf, no_slurm: None)
     assert done.status == 0, done.stderr
     made = table.read("t")
     for expected in predict(load("model"), "new.csv", relative_to=names["cpu"]).predictions:
-        row = made.rows[expected.app, "", expected.input]
+        row = made.row((expected.app, "", expected.input))
+        assert row is not None
         assert names[row.choices[0].partition] == expected.fastest
         assert row.seconds == pytest.approx(expected.seconds[names["cpu"]], rel=1e-5)

@@ -155,10 +155,11 @@ def test_a_real_slurm_teaches_by_sacct_and_by_jobcomp_and_the_table_follows(
 ) -> None:
     """Predicted to be best in 'big', the application turns out to be slower there, and its jobs stay away."""
     speak_to(accounted, monkeypatch)
-    table, hold = accounted.etc / setup.TABLE, ("--hold", "-Jlmp")
+    same = ("-Jlmp", "--comment=input=melt")
+    table, hold = accounted.etc / setup.TABLE, ("--hold", *same)
     assert accounted.facts(accounted.submit(*hold))["Partition"] == "big"
     seconds = {"cpu": 1, "big": 3}
-    jobs = [accounted.submit("-Jlmp", f"-p{name}", wrap=f"sleep {seconds[name]}") for name in seconds for _ in range(2)]
+    jobs = [accounted.submit(*same, f"-p{name}", wrap=f"sleep {seconds[name]}") for name in seconds for _ in range(2)]
     jobs.append(accounted.submit("-Jfails", wrap="sleep 1; exit 4"))
     accounted.finish(*jobs)
     until(lambda: len(history.from_sacct().jobs) >= len(jobs), "sacct to have all jobs")

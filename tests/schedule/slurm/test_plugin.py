@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from crossperf.schedule.slurm import setup
-from tests.schedule.slurm.cluster import Cluster
-from tests.schedule.slurm.conftest import TABLE, spoiled
+from tests.schedule.slurm.cluster import Cluster, until
+from tests.schedule.slurm.conftest import SITE, TABLE, need_another_user, spoiled
 
 pytestmark = pytest.mark.slow
 
@@ -135,18 +135,87 @@ def test_a_table_that_is_not_sound_changes_nothing(slurm: Cluster, how: str, dat
     assert "crossperf" not in done.stderr
 
 
-def test_a_new_table_is_taken_up_with_the_next_job_and_a_stale_one_is_not_used(slurm: Cluster) -> None:
+def test_a_new_table_is_taken_up_with_the_next_job_and_a_stale_one_gives_lists(slurm: Cluster) -> None:
     path = slurm.etc / setup.TABLE
     assert partition(slurm, "-Jhpcc") == "cpu"
     replace(TABLE, rows={("hpcc", "", ""): TABLE.rows["lmp", "", ""]}, expires=int(time.time()) + 600).write(path)
     assert partition(slurm, "-Jhpcc") == "big"
     replace(TABLE, rows={("hpcc", "", ""): TABLE.rows["lmp", "", ""]}, expires=int(time.time()) - 1).write(path)
-    assert partition(slurm, "-Jhpcc") == "cpu"
+    assert partition(slurm, "-Jhpcc") == "big,gpu,cpu"
 
 
 def test_what_a_job_was_known_as_is_noted_for_later(slurm: Cluster) -> None:
     job = slurm.submit(HOLD, "-Janything", wrap="./never-seen --fast")
     assert "AdminComment=crossperf app=never-seen input=nodes-1" in slurm.output("scontrol", "show", "job", job)
+
+
+def test_a_new_version_of_the_plugin_is_taken_up_with_the_next_job(slurm: Cluster) -> None:
+    """Slurm reads job_submit.lua again when it changes, and what it loads only with it."""
+    try:
+        for shadow in (True, False, True, False):  # within one second
+            setup.write(slurm.etc, setup.files(slurm.etc, SITE, shadow=shadow), overwrite=True)
+            assert partition(slurm, "-Jlmp") == ("cpu" if shadow else "big")
+    finally:
+        setup.write(slurm.etc, setup.files(slurm.etc, SITE), overwrite=True)
+
+
+def test_in_shadow_mode_a_real_job_is_noted_and_left(slurm: Cluster) -> None:
+    setup.write(slurm.etc, setup.files(slurm.etc, SITE, shadow=True), overwrite=True)
+    try:
+        done = slurm.run("sbatch", HOLD, "--parsable", "-Jlmp", "-t5", "--wrap=true")
+        assert done.stderr == ""
+        text = slurm.output("scontrol", "show", "job", done.stdout.strip())
+        assert "AdminComment=crossperf app=lmp input=nodes-1" in text
+        assert "would=big there=0.25,0.2,0.3125 here=1,0.8,1.25" in text
+        assert "Partition=cpu" in text
+    finally:
+        setup.write(slurm.etc, setup.files(slurm.etc, SITE), overwrite=True)
+
+
+def test_a_pipe_in_the_place_of_the_table_keeps_no_job_waiting(slurm: Cluster) -> None:
+    path = slurm.etc / setup.TABLE
+    path.unlink()
+    os.mkfifo(path)
+    try:
+        assert partition(slurm, "-Jlmp") == "cpu"
+        assert slurm.output("scontrol", "ping").count("UP") == 1
+    finally:
+        path.unlink()
+
+
+def test_jobs_with_a_list_spread_over_what_is_free(slurm: Cluster) -> None:
+    """All went to the one node of the fastest partition, and waited for each other, while others stood idle."""
+    replace(TABLE, policy="list").write(slurm.etc / setup.TABLE)
+    jobs = [slurm.submit("-Jlmp", "-n2", "--mem=100", wrap="sleep 30") for _ in range(4)]
+    until(lambda: all(slurm.facts(job)["JobState"] == "RUNNING" for job in jobs), "all four to run at once", 30.0)
+    assert sorted(slurm.facts(job)["NodeList"] for job in jobs) == ["big1", "cpu1", "cpu2", "gpu1"]
+
+
+def test_no_job_of_an_ordinary_user_is_lost_while_tables_come_and_go(slurm: Cluster) -> None:
+    """Rewritten, missing, torn and blocked tables, and reconfigurations; benchmarks/slurm.py does it 1,000 times."""
+    need_another_user()
+    path = slurm.etc / setup.TABLE
+    jobs = []
+    for number in range(60):
+        if number % 20 == 0:
+            slurm.output("scontrol", "reconfigure")
+        if number % 5 == 0:
+            path.unlink(missing_ok=True)
+            kind = number // 5 % 4
+            if kind == 0:
+                TABLE.write(path)
+            elif kind == 1:
+                os.mkfifo(path)
+            elif kind == 2:
+                path.write_bytes(TABLE.to_bytes()[:400])
+        options = ("--parsable", HOLD, "-o/dev/null", "-Jlmp", "-t5")
+        done = slurm.run("sbatch", *options, "--wrap=true", user="nobody")
+        assert done.returncode == 0, done.stderr
+        jobs.append(done.stdout.strip())
+    path.unlink(missing_ok=True)
+    queued = dict(line.split() for line in slurm.output("squeue", "-h", "-o%i %P").splitlines())
+    expected = {job: "big" if number // 5 % 4 == 0 else "cpu" for number, job in enumerate(jobs)}
+    assert {job: queued.get(job) for job in jobs} == expected
 
 
 @pytest.mark.slow

@@ -56,3 +56,15 @@ def test_a_default_that_is_not_mapped_and_a_price_below_zero_are_refused(tmp_pat
     (tmp_path / "p.csv").write_text("partition,platform,price_per_node_hour\ncpu,epyc-2,-1\n")
     with pytest.raises(SiteError, match="expected 0 or more"):
         Site.of(str(tmp_path / "p.csv"))
+
+
+def test_a_partition_names_the_gres_that_jobs_get_there(tmp_path: Path) -> None:
+    site = Site.of("cpu=epyc-2,gpu=h200:gres/gpu:a100:2")
+    assert [(place.platform, place.gres) for place in site.places] == [("epyc-2", ""), ("h200", "gpu:a100:2")]
+    path = tmp_path / "site.json"
+    path.write_text(json.dumps(site.to_json()))
+    assert Site.of(str(path)) == site
+    (tmp_path / "site.csv").write_text("partition,platform,gres\ncpu,epyc-2,\ngpu,h200,gres/gpu:1\n")
+    assert [place.gres for place in Site.of(str(tmp_path / "site.csv")).places] == ["", "gpu:1"]
+    with pytest.raises(SiteError, match="found the gres 'gpu 1', expected one such as gpu:1"):
+        Site.of("gpu=h200:gres/gpu 1")

@@ -76,7 +76,7 @@ def test_the_script_may_come_from_standard_input_or_from_wrap() -> None:
     submission = parse(["-N2"], {}, b"#!/bin/sh\n#SBATCH -J piped\n./x\n")
     assert (submission.job_name, submission.script.splitlines()[-1]) == ("piped", "./x")
     wrapped = parse(["--wrap", "srun ./x"], {})
-    assert (wrapped.job_name, wrapped.named("ann").apps, wrapped.takes_stdin) == ("wrap", ("wrap", "x"), False)
+    assert (wrapped.job_name, wrapped.named("ann").apps, wrapped.takes_stdin) == ("wrap", ("x",), False)
 
 
 @pytest.mark.parametrize("option", ["--help", "-h", "--usage", "--vers", "-V", "-vV"])

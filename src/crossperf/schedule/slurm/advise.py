@@ -16,10 +16,10 @@ import numpy as np
 
 from crossperf.schedule.policies import Ask, Policy
 from crossperf.schedule.slurm import controller
-from crossperf.schedule.slurm.controller import seconds_of
+from crossperf.schedule.slurm.controller import Queue, seconds_of
 from crossperf.schedule.slurm.names import WORDS, Named, named
 from crossperf.schedule.slurm.ranking import UNKNOWN_S, LiveQueues, options
-from crossperf.schedule.slurm.table import PartitionChoice, PlacementTable
+from crossperf.schedule.slurm.table import PartitionChoice, PartitionFacts, StoredTable
 
 #: Behind jobs without a limit Slurm predicts a start in some thousand years.
 _YEAR_S = 365 * 86400
@@ -28,6 +28,8 @@ _SHORT_VALUES, _SHORT, _VARIABLES = _SBATCH["short_values"], _SBATCH["short"], _
 _FLAGS, _VALUED = frozenset(_SBATCH["flags"]), frozenset(_SBATCH["valued"])
 #: Options with which sbatch prints something and reads no script.
 _ANSWERS_AT_ONCE = frozenset(("help", "usage", "version"))
+#: Options with which a user asks for generic resources.
+_GRES = ("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket")
 #: Options with which a user names places; such a job stays where it is.
 _PLACES = ("nodelist", "nodefile", "reservation", "clusters")
 
@@ -159,25 +161,31 @@ def _lines_of(script: str) -> dict[str, str]:
 class Advice:
     """A partition for a job, or ``None`` to leave it as it is, with the reason in one sentence.
 
-    `limit_s` is the time limit that suits the partition, ``None`` where the job asked for none or stays.
+    `limit_s` is the time limit that suits the partition, ``None`` where the job asked for none or stays. `adds` are
+    options that the job needs there: a GPU, and the limit that it would have had in the default partition.
     """
 
     partition: str | None
     reason: str
     limit_s: float | None = None
+    adds: tuple[str, ...] = ()
 
 
 def advise(
     submission: Submission,
-    table: PlacementTable,
+    table: StoredTable,
     policy: Policy,
     user: str,
     *,
     stdin: bytes | None = None,
     deadline_s: float | None = None,
+    scale_limits: bool = False,
     sbatch: str = "sbatch",
 ) -> Advice:
-    """Return where a job should run; raises `ControllerError` where the controller cannot be asked."""
+    """Return where a job should run; raises `ControllerError` where the controller cannot be asked.
+
+    Unless limits are scaled, a job goes to a slower partition than the default one only if it is known to end in time.
+    """
     job = submission.named(user)
     if job.off:
         return Advice(None, "the job wants no advice (crossperf=off)")
@@ -192,12 +200,24 @@ def advise(
         return Advice(None, f"the run of {app!r} looks unknown to the model, or no partition can run it")
     controller.refuse_unless_up()
     queues = controller.queues()
+    facts = {partition.partition: partition for partition in table.partitions}
+    adds = {name: _adds(submission, facts[name], table.default, queues) for name in facts if name in queues}
     starts = {
-        choice.partition: controller.start(choice.partition, submission.arguments, stdin, sbatch)
+        choice.partition: controller.start(
+            choice.partition, (*adds[choice.partition], *submission.arguments), stdin, sbatch
+        )
         for choice in row.choices
-        if choice.partition in queues
+        if choice.partition in adds
     }
-    open_to_it = [choice for choice in row.choices if (s := starts.get(choice.partition)) and s.refused is None]
+    base = next((choice for choice in row.choices if choice.partition == table.default), None)
+    limit_s = submission.limit_s or _default_limit_s(queues.get(table.default))
+    open_to_it = [
+        choice
+        for choice in row.choices
+        if (start := starts.get(choice.partition)) is not None
+        and start.refused is None
+        and (scale_limits or lasts(choice, base, row.seconds, limit_s))
+    ]
     if not open_to_it:
         reason = next((start.refused for start in starts.values() if start.refused), "none of them exists")
         return Advice(None, f"no partition of the table can take it ({reason})")
@@ -205,9 +225,7 @@ def advise(
     seconds = row.seconds or limit_s or UNKNOWN_S
     ask = Ask(submission.nodes, limit_s or seconds, app, input_, user, deadline_s=deadline_s)
     live = LiveQueues(queues, lambda name, _: starts[name].wait_s)
-    facts = {partition.partition: partition for partition in table.partitions}
     best = open_to_it[policy(ask, options(open_to_it, seconds, facts, ask.nodes, live), np.random.default_rng())]
-    base = next((choice for choice in row.choices if choice.partition == table.default), None)
     scaled_s = None
     if limit_s is not None and base is not None and best is not base:
         longest_s = queues[best.partition].limit_s or math.inf
@@ -215,7 +233,30 @@ def advise(
     waits = ", ".join(f"{name} {duration(start.wait_s)}" for name, start in starts.items() if start.refused is None)
     where = f"partition {best.partition} ({facts[best.partition].platform})"
     reason = f"{where}: {_words(app, best, base, row.seconds)}; predicted waits: {waits}"
-    return Advice(best.partition, reason, scaled_s)
+    return Advice(best.partition, reason, scaled_s, adds[best.partition])
+
+
+def _adds(submission: Submission, facts: PartitionFacts, default: str, queues: Mapping[str, Queue]) -> tuple[str, ...]:
+    """Return the options that a job needs in a partition: its generic resource, and the limit of the default one."""
+    words = []
+    if facts.adds and not any(submission.options.get(name) for name in _GRES):
+        words.append(f"--gres={facts.adds}")
+    if facts.partition != default and "time" not in submission.options and default in queues:
+        limit_s = _default_limit_s(queues[default])
+        words.append(f"--time={'UNLIMITED' if limit_s is None else math.ceil(limit_s / 60)}")
+    return tuple(words)
+
+
+def _default_limit_s(queue: Queue | None) -> float | None:
+    """Return the limit of a job that asks for none, ``None`` where it has none."""
+    return None if queue is None else queue.default_s or queue.limit_s
+
+
+def lasts(choice: PartitionChoice, base: PartitionChoice | None, seconds: float | None, limit_s: float | None) -> bool:
+    """Tell whether a job can end within its limit in a partition that is slower than the default one."""
+    if base is None or choice.relative <= base.relative or limit_s is None:
+        return True
+    return seconds is not None and seconds * choice.high <= limit_s
 
 
 def _words(app: str, best: PartitionChoice, base: PartitionChoice | None, seconds: float | None) -> str:
@@ -235,7 +276,7 @@ def command(sbatch: str, submission: Submission, advice: Advice, *, scale_limits
         # The last word wins, so it stands behind the user's options; and before the script, whose arguments follow.
         words.insert(submission.n_options, f"--time={max(1, math.ceil(advice.limit_s / 60))}")
     chosen = [] if advice.partition is None else [f"--partition={advice.partition}"]
-    return [sbatch, *chosen, *words]
+    return [sbatch, *chosen, *advice.adds, *words]
 
 
 def duration(seconds: float) -> str:

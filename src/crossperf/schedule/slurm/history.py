@@ -20,7 +20,7 @@ from crossperf.schedule.slurm.site import Site
 
 #: What is asked of sacct; a file from elsewhere may have these columns in any order, and others.
 _NEEDED = ("JobIDRaw", "JobName", "User", "Partition", "State", "ElapsedRaw", "NNodes", "Start")
-COLUMNS = ("Cluster", *_NEEDED, "Comment", "AdminComment")
+COLUMNS = ("Cluster", *_NEEDED, "Comment", "AdminComment", "Submit")
 #: The separator of our own call: names and comments may hold a |.
 _UNIT = "\x1f"
 #: A month of a large site takes the database minutes.
@@ -56,6 +56,7 @@ class FinishedJob:
     started: str
     comment: str = ""
     tag: str = ""
+    submitted: str = ""
 
 
 @dataclass
@@ -114,7 +115,7 @@ def sacct_lines(text: str, where: str) -> Reading:
 def from_jobcomp(path: str | os.PathLike[str]) -> Reading:
     """Return the jobs of a file of the plugin jobcomp/filetxt; a last line still being written is passed over."""
     try:
-        text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+        text = Path(path).read_text(encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         advice = "JobCompLoc in slurm.conf names it, with JobCompType=jobcomp/filetxt."
         raise HistoryError(f"{path}: cannot be read ({error.strerror}). {advice}", path=str(path)) from error
@@ -158,6 +159,7 @@ def run_of(job: FinishedJob, platform: str, cluster: str = "") -> Run:
     """
     tag = words_of(job.tag) if job.tag.startswith("crossperf ") else {}
     job_named = named(job.name, job.user, job.comment, nodes=job.nodes)
+    work = {"work": tag["work"]} if "work" in tag else {}
     return Run(
         tag.get("app") or job_named.app,
         tag.get("input") or job_named.input,
@@ -167,7 +169,7 @@ def run_of(job: FinishedJob, platform: str, cluster: str = "") -> Run:
         run_id=f"{job.cluster or cluster or 'slurm'}:{job.number}:{job.started}",
         source_tool="slurm",
         started=job.started,
-        metadata={"user": job.user, "nodes": job.nodes, "partition": job.partition},
+        metadata={"user": job.user, "nodes": job.nodes, "partition": job.partition} | work,
     )
 
 
@@ -193,7 +195,7 @@ def _runs(jobs: Iterable[FinishedJob], site: Site, cluster: str, left_out: Count
             left_out["never started, or ran for less than the second that Slurm's clock shows"] += 1
         elif platform is None:
             left_out[f"ran in partition {job.partition!r}, which has no platform"] += 1
-        elif not named(job.name, job.user, job.comment).apps and not job.tag:
-            left_out["had no name"] += 1
+        elif not (run := run_of(job, platform, cluster)).app:
+            left_out["had no name, or one that jobs of many programs bear, such as 'wrap' or 'run.sh'"] += 1
         else:
-            yield run_of(job, platform, cluster)
+            yield run

@@ -1,5 +1,6 @@
 -- Slurm's job_submit/lua plugin runs this for every job. A site with a job_submit.lua of its own adds the line with
--- dofile and the one with place to it instead.
+-- dofile and the one with place to it instead. Slurm reads this file again when it changes, and the module with it, so
+-- it names the module's version: --@digest@
 
 local loaded, crossperf = pcall(dofile, --@path@)
 

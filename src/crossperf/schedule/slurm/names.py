@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from urllib.parse import unquote
@@ -15,8 +15,10 @@ from urllib.parse import unquote
 #: Words of scripts and of sbatch's command line, by what they are.
 WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
 _SCRIPT = WORDS["script"]
-#: A script is searched for its program so far, in bytes.
-LONGEST = 65536
+#: A script is searched for its program so far, in bytes and in words; so much of a comment is read.
+LONGEST, MOST_WORDS, LONGEST_COMMENT = 16384, 1000, 4096
+#: A name of more bytes is no name.
+LONGEST_NAME = 512
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Named:
     @property
     def app(self) -> str:
         """The name under which a finished job is learned where no table knew it: its program, or else its own name."""
-        return self.apps[-1] if self.apps else ""
+        return self.apps[0] if self.apps else ""
 
     def keys(self) -> Iterator[tuple[str, str, str]]:
         """Yield (app, user, input) from the most special to the most general.
@@ -46,18 +48,51 @@ class Named:
 def named(name: str, user: str, comment: str = "", script: str = "", nodes: int = 1) -> Named:
     r"""Return what a job is called.
 
-    A comment such as ``app=lammps input=melt`` says it outright. Without one the job's name is tried first and the
-    program of its script second, and the number of nodes stands for the input.
+    A comment such as ``app=lammps input=melt`` says it outright. Without one the program of its script is tried first
+    and the job's name second, and the number of nodes stands for the input. A name such as ``run.sh`` is none.
 
-    >>> named("run.sh", "ann", script="#!/bin/sh\nsrun -n 4 ./lmp -in in.melt", nodes=3)
-    Named(apps=('run.sh', 'lmp'), user='ann', input='nodes-4', off=False)
+    >>> named("melt", "ann", script="#!/bin/sh\nsrun -n 4 ./lmp -in in.melt", nodes=3)
+    Named(apps=('lmp', 'melt'), user='ann', input='nodes-4', off=False)
+    >>> named("run.sh", "ann").apps
+    ()
     >>> named("run.sh", "ann", comment="app=lammps;input=melt").apps
     ('lammps',)
     """
     words = words_of(comment)
-    guesses = [words["app"]] if "app" in words else [name, executable(script) or ""]
-    apps = tuple(dict.fromkeys(guess for guess in guesses if guess))
-    return Named(apps, user, words.get("input") or input_class(nodes), words.get("crossperf") == "off")
+    if words.get("crossperf") == "off":
+        return Named((), user, "", off=True)
+    guesses = [guess for guess in (executable(script) or "", name) if not is_general(guess)]
+    apps = tuple(dict.fromkeys(guess for guess in ([words["app"]] if "app" in words else guesses) if _is_short(guess)))
+    input_ = words.get("input", "")
+    return Named(apps, user, input_ if _is_short(input_) else input_class(nodes))
+
+
+def is_general(name: str) -> bool:
+    """Tell whether jobs of many programs bear a name: that of a script, of an interpreter, or of ``--wrap``.
+
+    >>> is_general("run.sh"), is_general("python3.11"), is_general("lmp")
+    (True, True, False)
+    """
+    dot, ending = name.rpartition(".")[1:]
+    script = dot + ending.lower() in _SCRIPT["endings"]
+    return script or name.lower() in _SCRIPT["general"] or name.rstrip("0123456789.") in _SCRIPT["interpreters"]
+
+
+def _is_short(name: str) -> bool:
+    return 0 < len(bytes_of(name)) <= LONGEST_NAME
+
+
+def bytes_of(text: str) -> bytes:
+    """Return a text as the controller sees it; what no bytes can have given is written out."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace")
+
+
+def _start_of(text: str, size: int) -> str:
+    """Return the first bytes of a text, which Lua counts in; a letter that is cut in two stays as its bytes."""
+    return bytes_of(text)[:size].decode(errors="surrogateescape")
 
 
 def words_of(comment: str) -> dict[str, str]:
@@ -67,7 +102,8 @@ def words_of(comment: str) -> dict[str, str]:
     {'app': 'lu', 'input': 'n=64 block=8'}
     """
     words: dict[str, str] = {}
-    for name, quoted, plain in re.findall(r"[\s;]([A-Za-z]+)=(?:\"([^\"]+)\"|([^\s;]+))", " " + comment, re.ASCII):
+    text = " " + _start_of(comment, LONGEST_COMMENT)
+    for name, quoted, plain in re.findall(r"[\s;]([A-Za-z]+)=(?:\"([^\"]+)\"|([^\s;]+))", text, re.ASCII):
         words.setdefault(name, unquote(quoted or plain))
     return words
 
@@ -89,29 +125,34 @@ def executable(script: str) -> str | None:
     >>> executable("python3 -u train.py --epochs 3")
     'train.py'
     """
-    first = None
-    for line in script[:LONGEST].replace("\\\n", " ").split("\n"):
-        command = line.strip(" \t\r\f\v")
-        if command and not command.startswith("#"):
-            program, launched = _program_of(command)
+    first, left = None, MOST_WORDS
+    for line in _start_of(script, LONGEST).replace("\\\n", " ").split("\n"):
+        words = re.findall(r"\S+", line, re.ASCII)
+        if words and not words[0].startswith("#"):
+            program, launched, seen = _program_of(words, left)
             if program and launched:
                 return program
-            first = first or program
+            first, left = first or program, left - seen
+            if not left:
+                break
     return first
 
 
-def _program_of(command: str) -> tuple[str | None, bool]:
-    """Return the program that a command line runs, if any, and whether a launcher starts it."""
-    launched, interpreter, skip, module = False, None, 0, False
-    for quoted in re.findall(r"\S+", command, re.ASCII):
+def _program_of(words: Sequence[str], most: int) -> tuple[str | None, bool, int]:
+    """Return the program that a command runs, if any, whether a launcher starts it, and how many words were read."""
+    launched, interpreter, skip, module, seen = False, None, 0, False, 0
+    for quoted in words:
+        if seen == most:
+            return None, False, seen
+        seen += 1
         word = re.sub(r"^[\"']|[\"']$", "", quoted)
         name = word.rstrip("/").rpartition("/")[2]
         if skip:
             skip -= 1
         elif module:
-            return word, launched
+            return word, launched, seen
         elif re.match(r"[|;&<>(){}]", word):
-            return interpreter, launched
+            return interpreter, launched, seen
         elif re.match(r"[A-Za-z_]\w*=", word, re.ASCII):
             continue
         elif word.startswith("-"):
@@ -120,7 +161,7 @@ def _program_of(command: str) -> tuple[str | None, bool]:
             else:
                 skip = _SCRIPT["values"].get(word, 0)
         elif "$" in word or "`" in word:
-            return interpreter, launched
+            return interpreter, launched, seen
         elif not interpreter and name in _SCRIPT["launchers"]:
             launched = True
         elif not interpreter and name in _SCRIPT["prefixes"]:
@@ -128,7 +169,7 @@ def _program_of(command: str) -> tuple[str | None, bool]:
         elif not interpreter and name.rstrip("0123456789.") in _SCRIPT["interpreters"]:
             interpreter = name
         elif not launched and not interpreter and word in _SCRIPT["shell"]:
-            return None, False
+            return None, False, seen
         else:
-            return name or None, launched
-    return interpreter, launched
+            return name or None, launched, seen
+    return interpreter, launched, seen

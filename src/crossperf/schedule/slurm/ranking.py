@@ -10,16 +10,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossperf.errors import CrossperfError
-from crossperf.records import OK, Prediction, Run
+from crossperf.errors import CrossperfError, PredictError, SettingsError, some_of
+from crossperf.records import Prediction
 from crossperf.schedule.policies import RANGE_SIGMAS, Ask, Options, Policy
 from crossperf.schedule.slurm.controller import Queue
 from crossperf.schedule.slurm.site import Site
 from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable
+from crossperf.schedule.times import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from crossperf.schedule.times import RelativeTimes
@@ -36,6 +37,20 @@ class Span:
     low: float
     high: float
     runs: int = 0
+
+    def __post_init__(self) -> None:
+        if odd := [number for number in (self.relative, self.low, self.high) if not _is_ratio(number)]:
+            expected = f"a number from {SMALLEST:g} to {LARGEST:g}"
+            raise SettingsError(f"times: found a relative time of {odd[0]!r}, expected {expected}.")
+
+
+def _is_ratio(number: float) -> bool:
+    return SMALLEST <= number <= LARGEST
+
+
+def is_duration(seconds: Any) -> bool:
+    """Tell whether a value is a number of seconds that something can take."""
+    return isinstance(seconds, int | float) and 0.0 < seconds <= LARGEST
 
 
 @dataclass(frozen=True)
@@ -56,7 +71,9 @@ def read_predictions(path: Path) -> list[Prediction]:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         return [Prediction.from_json(prediction) for prediction in facts["predictions"]]
-    except (ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise CrossperfError(f"{path}: cannot be read ({error.strerror}), expected predictions.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         problem = f"does not read as predictions ({type(error).__name__}: {error})"
         expected = "what 'crossperf predict --json' writes"
         raise CrossperfError(f"{path}: {problem}, expected {expected}.", path=str(path)) from error
@@ -69,17 +86,50 @@ def from_predictions(predictions: Iterable[Prediction], reference: str) -> dict[
     cannot run on the platform is relative to the one its run was profiled on. A run that looks unknown has no spans.
     """
     known: dict[Key, list[WorkloadTimes]] = defaultdict(list)
+    problems: list[str] = []
     for prediction in predictions:
         if reference in prediction.relative_time:
-            known[prediction.app, "", prediction.input].append(_times_of(prediction, reference))
+            if odd := list(_odd_numbers(prediction, reference)):
+                problems.append(f"{prediction.app} {prediction.input}: {some_of(odd, 3)}")
+            else:
+                known[prediction.app, "", prediction.input].append(_times_of(prediction, reference))
+    if problems:
+        raise PredictError(
+            f"predictions: found numbers that are no times ({some_of(problems, 3)}), expected relative times from "
+            f"{SMALLEST:g} to {LARGEST:g} and seconds above 0 on every platform that is offered. Predict again.",
+            problems=problems,
+        )
     return {key: several[0] if len(several) == 1 else _combined(several) for key, several in known.items()}
+
+
+def _odd_numbers(prediction: Prediction, reference: str) -> Iterator[str]:
+    """Yield the numbers of a prediction that must not reach a controller, in words."""
+    if prediction.is_unknown:
+        return
+    if _base_of(prediction, reference) not in prediction.offered:
+        yield f"no time on {_base_of(prediction, reference)}"
+    for what, times in (("time", prediction.relative_time), ("low", prediction.low), ("high", prediction.high)):
+        yield from (
+            f"{what} of {name} {times[name]!r}"
+            for name in prediction.offered
+            if name in times and not _is_ratio(times[name])
+        )
+    yield from (
+        f"{s!r} s on {name}"
+        for name, s in prediction.seconds.items()
+        if name in prediction.offered and not is_duration(s)
+    )
+
+
+def _base_of(prediction: Prediction, reference: str) -> str:
+    return prediction.source if reference in prediction.cannot else reference
 
 
 def _times_of(prediction: Prediction, reference: str) -> WorkloadTimes:
     cannot = frozenset(prediction.cannot)
     if prediction.is_unknown:
         return WorkloadTimes({}, cannot=cannot)
-    base = prediction.source if reference in cannot else reference
+    base = _base_of(prediction, reference)
     relative_to = prediction.source if prediction.relative_to == "source" else prediction.relative_to
     low, high = (prediction.low, prediction.high) if relative_to == base else ({}, {})
     times = {name: prediction.relative_time[name] / prediction.relative_time[base] for name in prediction.offered}
@@ -153,49 +203,8 @@ def _any_input(spans: Sequence[Span]) -> Span:
     within = statistics.fmean((math.log(span.high / span.low) / RANGE_SIGMAS) ** 2 for span in spans)
     half = math.exp(0.5 * RANGE_SIGMAS * math.sqrt(statistics.pvariance(logs) + within))
     middle = math.exp(statistics.fmean(logs))
-    return Span(middle, middle / half, middle * half, min(span.runs for span in spans))
-
-
-def with_learned(
-    known: Mapping[Key, WorkloadTimes], runs: Iterable[Run], reference: str, enough: int = 3
-) -> dict[Key, WorkloadTimes]:
-    """Return the same with what finished jobs teach: where `enough` runs were measured their median is taken.
-
-    Runs of a user count for that user's key and for the one of all users.
-    """
-    measured: dict[Key, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        if run.status == OK and run.runtime_s:
-            for user in {str(run.metadata.get("user") or ""), ""}:
-                measured[run.app, user, run.input][run.platform].append(run)
-    general = with_apps(known)
-    learned = dict(known)
-    for (app, user, input_), by_platform in measured.items():
-        sure = {name: several for name, several in by_platform.items() if len(several) >= enough}
-        base = known.get((app, "", input_)) or general.get((app, "", "")) or WorkloadTimes({})
-        if sure:
-            learned[app, user, input_] = _measured(base, sure, reference)
-    return learned
-
-
-def _measured(base: WorkloadTimes, runs: Mapping[str, Sequence[Run]], reference: str) -> WorkloadTimes:
-    """Return spans with measured medians in the place of predictions, on the scale of the reference."""
-    seconds = {name: sorted(run.runtime_s or 0.0 for run in several) for name, several in runs.items()}
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    anchors = [math.log(median / base.spans[name].relative) for name, median in medians.items() if name in base.spans]
-    if reference in medians:
-        scale_s = medians[reference]
-    elif anchors:
-        scale_s = math.exp(statistics.fmean(anchors))
-    else:
-        # Neither measured nor predicted there: the measured ones are still comparable with each other.
-        scale_s = min(medians.values())
-    spans = dict(base.spans) if anchors or reference in medians else {}
-    for name, values in seconds.items():
-        low, high = np.quantile(values, (0.1, 0.9)).tolist()
-        spans[name] = Span(medians[name] / scale_s, low / scale_s, high / scale_s, len(values))
-    nodes = [int(run.metadata.get("nodes") or 1) for several in runs.values() for run in several]
-    return WorkloadTimes(spans, scale_s, round(statistics.median(nodes)), base.cannot - {*spans})
+    low, high = max(middle / half, SMALLEST), min(middle * half, LARGEST)
+    return Span(middle, low, high, min(span.runs for span in spans))
 
 
 @dataclass(frozen=True)

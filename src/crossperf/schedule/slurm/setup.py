@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -17,14 +19,19 @@ from crossperf.schedule.slurm.site import Site
 MODULE, PLUGIN, MAPPING, TABLE = "crossperf.lua", "job_submit.lua", "crossperf-partitions.json", "crossperf.table"
 
 
-def files(folder: Path, site: Site, *, scale_limits: bool = False, tag_jobs: bool = True) -> dict[str, str]:
-    """Return the files of a site by name, made for a folder."""
-    settings = {"table": str(folder / TABLE), "scale_limits": scale_limits, "tag_jobs": tag_jobs}
-    words = {**names.WORDS["script"], "longest": names.LONGEST}
+def files(
+    folder: Path, site: Site, *, scale_limits: bool = False, tag_jobs: bool = True, shadow: bool = False
+) -> dict[str, str]:
+    """Return the files of a site by name, made for a folder; with `shadow` the plugin notes its choices alone."""
+    settings = {"table": str(folder / TABLE), "scale_limits": scale_limits, "tag_jobs": tag_jobs, "shadow": shadow}
+    bounds = {"longest": names.LONGEST, "most": names.MOST_WORDS, "longest_name": names.LONGEST_NAME}
+    words = {**names.WORDS["script"], **bounds, "longest_comment": names.LONGEST_COMMENT}
     block = f"local SITE = {lua(settings)}\nlocal WORDS = {lua(words)}"
+    module = _packaged(MODULE).replace("--@settings@", block)
+    digest = hashlib.sha256(module.encode()).hexdigest()[:16]
     return {
-        MODULE: _packaged(MODULE).replace("--@settings@", block),
-        PLUGIN: _packaged(PLUGIN).replace("--@path@", lua(str(folder / MODULE))),
+        MODULE: module,
+        PLUGIN: _packaged(PLUGIN).replace("--@path@", lua(str(folder / MODULE))).replace("--@digest@", digest),
         MAPPING: json.dumps(site.to_json(), indent=2) + "\n",
     }
 
@@ -64,9 +71,16 @@ def write(folder: str | os.PathLike[str], contents: Mapping[str, str], *, overwr
         )
     fresh = [name for name, text in contents.items() if present[name] != text]
     for name in fresh:
+        before_s = _written_s(target / name)
         with whole(target / name) as part:
             part.write_text(contents[name], encoding="utf-8")
+            # Slurm compares whole seconds, and two versions may be written within one.
+            os.utime(part, (max(time.time(), before_s + 1),) * 2)
     return [target / name for name in fresh]
+
+
+def _written_s(path: Path) -> float:
+    return path.stat().st_mtime if path.exists() else 0.0
 
 
 def _content(path: Path) -> str | None:
@@ -81,14 +95,16 @@ def what_to_do(folder: Path, module_only: bool = False) -> str:
     plugin = (
         f"Add to your own {PLUGIN}, at its top and inside slurm_job_submit:\n"
         f"    local loaded, crossperf = pcall(dofile, {lua(str(folder / MODULE))})\n"
-        "    if loaded then crossperf.place(job_desc, part_list) end"
+        "    if loaded then crossperf.place(job_desc, part_list) end\n"
+        f"and touch {PLUGIN} whenever {MODULE} changes: Slurm watches that file alone."
         if module_only
         else f"Have {PLUGIN} beside slurm.conf ({folder} if that is where it is), and in slurm.conf:\n"
         "    JobSubmitPlugins=lua"
     )
     return (
         f"{plugin}\n"
-        "Then 'scontrol reconfigure'. Jobs are left as they are until there is a table:\n"
+        "Then 'scontrol reconfigure', once; a new version is taken up with the next job. "
+        "Jobs are left as they are until there is a table:\n"
         f"    crossperf slurm table MODEL RUNS -o {folder / TABLE}\n"
-        "Write it again from cron: a new table is taken up with the next job, and a bad one is ignored."
+        "A new table is taken up with the next job, and a bad one is ignored."
     )

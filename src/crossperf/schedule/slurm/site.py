@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +25,15 @@ class SiteError(CrossperfError):
 
 @dataclass(frozen=True)
 class Place:
-    """A partition, the platform of its nodes, and the price of a node for an hour (0 where unknown)."""
+    """A partition, the platform of its nodes, and the price of a node for an hour (0 where unknown).
+
+    A job that is sent there and asks for no generic resource gets `gres` on each node, such as ``gpu:1``.
+    """
 
     partition: str
     platform: str
     price_per_node_hour: float = 0.0
+    gres: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Site:
     @classmethod
     def of(cls, text: str, default: str | None = None) -> Site:
         """Return a site from ``partition=platform,...`` or from a file that holds the same as JSON or CSV.
+
+        ``gpu=h200:gres/gpu:1`` names the generic resource that jobs get there.
 
         Parameters
         ----------
@@ -93,10 +100,11 @@ def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
 def _pairs(text: str) -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = []
     for pair in filter(None, (word.strip() for word in text.split(","))):
-        partition, equals, platform = pair.partition("=")
+        partition, equals, rest = pair.partition("=")
         if not equals:
             raise _refusal(_ARGUMENT, f"found {pair!r}, expected partition=platform, such as gpu=h200.")
-        rows.append({"partition": partition.strip(), "platform": platform.strip()})
+        platform, _, gres = rest.partition(":gres/")
+        rows.append({"partition": partition.strip(), "platform": platform.strip(), "gres": gres})
     return rows
 
 
@@ -111,7 +119,10 @@ def _site(rows: Iterable[Mapping[str, Any]], default: str | None, where: str) ->
         if price is None:
             what = f"a price of {row['price_per_node_hour']!r}"
             raise _refusal(where, f"entry {number}: found {what}, expected 0 or more, or nothing.")
-        places[name] = Place(name, platform, price)
+        gres = str(row.get("gres") or "").strip().removeprefix("gres/").removeprefix("gres:")
+        if gres and not re.fullmatch(r"[\w.-]+(:[\w.-]+)?(:\d+)?", gres, re.ASCII):
+            raise _refusal(where, f"entry {number}: found the gres {gres!r}, expected one such as gpu:1 or gpu:a100:2.")
+        places[name] = Place(name, platform, price, gres)
     if not places:
         raise _refusal(where, "found no partition, expected at least one with its platform, such as gpu=h200.")
     chosen = default or next(iter(places))

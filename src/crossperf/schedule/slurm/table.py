@@ -1,9 +1,10 @@
 """The file that the controller reads: for each application, user and input the partitions, best first.
 
-A text of lines with fields between tabs, made for a reader that must not hold the controller up: keys are sorted by a
-sum over them, so that a few small reads find one in a table of any size; lines about the site follow them. The header
-carries the size and a digest, every line a sum and the end the digest again, so that a torn, mixed or spoiled file is
-refused without reading all of it. ``crossperf.lua`` is the other reader.
+A text of lines with fields between tabs, made for a reader that must not hold the controller up: keys are sorted, so
+that a few small reads find one in a table of any size; lines about the site follow them. The header carries the size
+and a digest, every line a sum and the end the digest again, so that a torn, mixed or spoiled file is refused without
+reading all of it. Names of applications, users and inputs are not in it, only salted sums over them: who knows a name
+can look it up, and nobody can read the names off. ``crossperf.lua`` is the other reader.
 """
 
 from __future__ import annotations
@@ -18,14 +19,20 @@ from urllib.parse import unquote_to_bytes
 
 from crossperf.errors import CrossperfError
 from crossperf.files import whole
-from crossperf.schedule.slurm.names import Named
+from crossperf.schedule.slurm.names import Named, bytes_of
 
-VERSION = 1
+VERSION = 2
 #: Bytes of the longest line that the controller finds, half of what it reads at a time.
 LONGEST_LINE = 2048
 _HEADER = "crossperf-table\t{version}\t{size:010d}\t{keys_end:010d}\t{digest}\n"
 _MODULUS = 4294967291
+#: Lua 5.1 has no integers, and its floats are exact up to 2^53: squares of what is below this prime are.
+_PRIME = 67108859
+#: Multipliers of the four sums that make the digest of a key.
+_LANES = (40503, 15485863, 32452843, 49979687)
 _UNKNOWN = "-"
+#: The policy of a table that gives jobs a list of partitions, for Slurm to start them where it can first.
+LISTS = "list"
 #: Application, user and class of input; an empty user or input stands for any.
 Key = tuple[str, str, str]
 
@@ -61,7 +68,11 @@ class KeyRow:
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """What the nodes of a partition all have; ``None`` where it is not known."""
+    """What the nodes of a partition all have; ``None`` where it is not known.
+
+    A job that is sent there and asks for no generic resource asks for `adds`, such as ``gpu:1``. `qos` is the
+    partition's QOS if it has one that lets every job in. `closed` says why no job is sent there.
+    """
 
     partition: str
     platform: str
@@ -71,11 +82,18 @@ class PartitionFacts:
     features: tuple[str, ...] | None = None
     gres: Mapping[str, int] | None = None
     price_per_node_hour: float = 0.0
+    adds: str = ""
+    qos: str = ""
+    closed: str = ""
 
 
 @dataclass(frozen=True)
 class PlacementTable:
-    """A table with where it comes from; `made` and `expires` are seconds since 1970, `expires` 0 where it lasts."""
+    """A table with where it comes from; `made` and `expires` are seconds since 1970.
+
+    Until it expires, a job goes to the first partition that takes it; 0 never expires. After that, and where the policy
+    is `LISTS`, it gets a list of those that are about as fast.
+    """
 
     default: str
     policy: str
@@ -83,10 +101,6 @@ class PlacementTable:
     rows: Mapping[Key, KeyRow] = field(repr=False)
     made: int = 0
     expires: int = 0
-
-    def find(self, job: Named) -> tuple[Key, KeyRow] | None:
-        """Return the most special key of a job that is known, with what is known of it."""
-        return next(((key, self.rows[key]) for key in job.keys() if key in self.rows), None)  # noqa: SIM118
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table, whole or not at all."""
@@ -97,16 +111,18 @@ class PlacementTable:
     @property
     def too_long(self) -> int:
         """How many keys the file leaves out because their line is too long for the controller."""
-        return sum(len(line) > LONGEST_LINE for line in self._key_lines())
+        return sum(len(line) > LONGEST_LINE for line in self._key_lines("salt"))
 
-    def _key_lines(self) -> list[bytes]:
-        return sorted(_summed(_line_of_row(key, row)) for key, row in self.rows.items())
+    def _key_lines(self, salt: str) -> list[bytes]:
+        return sorted(_summed(_line_of_row(digest_of(key, salt), row)) for key, row in self.rows.items())
 
     def to_bytes(self) -> bytes:
         """Return the file's content; keys whose line is too long for the controller are left out."""
-        site = ("site", escape(self.policy), str(self.made), str(self.expires), escape(self.default))
-        tail = b"".join(_summed(fields) for fields in (site, *map(_line_of_facts, self.partitions)))
-        body = b"".join(line for line in self._key_lines() if len(line) <= LONGEST_LINE)
+        # A salt of its own for each table; drawn from what it says, so that the same table is the same file.
+        salt = hashlib.sha256(repr((self.default, self.made, sorted(self.rows))).encode(errors="replace")).hexdigest()
+        words = (escape(self.policy), str(self.made), str(self.expires), escape(self.default), salt[:16])
+        tail = b"".join(_summed(fields) for fields in (("site", *words), *map(_line_of_facts, self.partitions)))
+        body = b"".join(line for line in self._key_lines(salt[:16]) if len(line) <= LONGEST_LINE)
         digest = hashlib.sha256(body + tail).hexdigest()[:16]
         end = f"end\t{digest}\n".encode()
         keys_end = len(_HEADER.format(version=VERSION, size=0, keys_end=0, digest=digest)) + len(body)
@@ -114,20 +130,58 @@ class PlacementTable:
         return _HEADER.format(version=VERSION, size=size, keys_end=keys_end, digest=digest).encode() + body + tail + end
 
 
+@dataclass(frozen=True)
+class StoredTable:
+    """A table as its file holds it: rows by the digest of their key."""
+
+    default: str
+    policy: str
+    partitions: tuple[PartitionFacts, ...]
+    rows: Mapping[str, KeyRow] = field(repr=False)
+    salt: str = ""
+    made: int = 0
+    expires: int = 0
+
+    def row(self, key: Key) -> KeyRow | None:
+        """Return what is known of a key, ``None`` where nothing is."""
+        return self.rows.get(digest_of(key, self.salt))
+
+    def find(self, job: Named) -> tuple[Key, KeyRow] | None:
+        """Return the most special key of a job that is known, with what is known of it."""
+        entries = ((key, self.row(key)) for key in job.keys())  # noqa: SIM118
+        return next(((key, row) for key, row in entries if row is not None), None)
+
+
+def digest_of(key: Key, salt: str) -> str:
+    """Return four salted sums over a key, each of squares, so that they tell keys apart and not what they are.
+
+    >>> len(digest_of(("lmp", "ann", "melt"), "0")), digest_of(("a", "", ""), "0") == digest_of(("", "a", ""), "0")
+    (28, False)
+    """
+    a, b, c, d = _LANES
+    w = x = y = z = 1
+    for byte in bytes_of("\t".join((salt, *map(escape, key)))):
+        w = (w * w + byte * a + 1) % _PRIME
+        x = (x * x + byte * b + 2) % _PRIME
+        y = (y * y + byte * c + 3) % _PRIME
+        z = (z * z + byte * d + 4) % _PRIME
+    return f"{w:07x}{x:07x}{y:07x}{z:07x}"
+
+
 def _line_of_facts(facts: PartitionFacts) -> tuple[str, ...]:
     gres = None if facts.gres is None else ",".join(f"{name}={count}" for name, count in facts.gres.items())
     features = None if facts.features is None else ",".join(facts.features)
     numbers = [_UNKNOWN if n is None else str(n) for n in (facts.nodes, facts.cpus, facts.memory_mb)]
     texts = [_UNKNOWN if text is None else text for text in (features, gres)]
+    more = [escape(text) or _UNKNOWN for text in (facts.adds, facts.qos, facts.closed)]
     price = repr(facts.price_per_node_hour)
-    return ("partition", escape(facts.partition), escape(facts.platform), *numbers, *texts, price)
+    return ("partition", escape(facts.partition), escape(facts.platform), *numbers, *texts, price, *more)
 
 
-def _line_of_row(key: Key, row: KeyRow) -> tuple[str, ...]:
+def _line_of_row(digest: str, row: KeyRow) -> tuple[str, ...]:
     choices = (f"{escape(c.partition)},{c.relative:.6g},{c.low:.6g},{c.high:.6g},{c.runs}" for c in row.choices)
     seconds = _UNKNOWN if row.seconds is None else f"{row.seconds:.6g}"
-    names = [escape(name) for name in key]
-    return ("key", checksum(_bytes("\t".join(names))), *names, seconds, ";".join(choices))
+    return ("key", digest, seconds, ";".join(choices))
 
 
 def escape(text: str) -> str:
@@ -141,7 +195,7 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     """Return the text that `escape` was given."""
-    return unquote_to_bytes(_bytes(text)).decode(errors="surrogateescape")
+    return unquote_to_bytes(bytes_of(text)).decode(errors="surrogateescape")
 
 
 def checksum(data: bytes) -> str:
@@ -156,16 +210,12 @@ def checksum(data: bytes) -> str:
     return f"{total:08x}"
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")
-
-
 def _summed(fields: Sequence[str]) -> bytes:
-    body = _bytes("\t".join(fields))
+    body = bytes_of("\t".join(fields))
     return body + b"\t" + checksum(body).encode() + b"\n"
 
 
-def read(path: str | os.PathLike[str]) -> PlacementTable:
+def read(path: str | os.PathLike[str]) -> StoredTable:
     """Return a table from its file; one that is not as it was written raises."""
     try:
         data = Path(path).read_bytes()
@@ -173,10 +223,11 @@ def read(path: str | os.PathLike[str]) -> PlacementTable:
         advice = "Write one with 'crossperf slurm table'."
         raise SlurmTableError(f"{path}: {error.strerror}, expected a table. {advice}", path=str(path)) from error
     lines = _checked(data, str(path))
-    site = next((fields for fields in lines if fields[0] == "site"), ["site", "", "0", "0", ""])
+    site = next((fields for fields in lines if fields[0] == "site"), ["site", "", "0", "0", "", ""])
     partitions = tuple(_facts_of(fields) for fields in lines if fields[0] == "partition")
     rows = dict(_row_of(fields) for fields in lines if fields[0] == "key")
-    return PlacementTable(unescape(site[4]), unescape(site[1]), partitions, rows, int(site[2]), int(site[3]))
+    names = unescape(site[4]), unescape(site[1])
+    return StoredTable(*names, partitions, rows, site[5], int(site[2]), int(site[3]))
 
 
 def _checked(data: bytes, path: str) -> list[list[str]]:
@@ -199,19 +250,20 @@ def _unsound(path: str, problem: str) -> SlurmTableError:
 
 
 def _facts_of(fields: Sequence[str]) -> PartitionFacts:
-    _, partition, platform, *numbers, features, gres, price = fields
+    _, partition, platform, *numbers, features, gres, price, adds, qos, closed = fields
     nodes, cpus, memory_mb = (None if text == _UNKNOWN else int(text) for text in numbers)
     listed = None if features == _UNKNOWN else tuple(filter(None, features.split(",")))
     pairs = [pair.rpartition("=") for pair in gres.split(",") if pair]
     counts = None if gres == _UNKNOWN else {name: int(count) for name, _, count in pairs}
     names = (unescape(partition), unescape(platform))
-    return PartitionFacts(*names, nodes, cpus, memory_mb, listed, counts, float(price))
+    more = ("" if text == _UNKNOWN else unescape(text) for text in (adds, qos, closed))
+    return PartitionFacts(*names, nodes, cpus, memory_mb, listed, counts, float(price), *more)
 
 
-def _row_of(fields: Sequence[str]) -> tuple[Key, KeyRow]:
-    _, _, app, user, input_, seconds, choices = fields
+def _row_of(fields: Sequence[str]) -> tuple[str, KeyRow]:
+    _, digest, seconds, choices = fields
     ranked = []
     for name, relative, low, high, runs in (text.split(",") for text in choices.split(";") if text):
         ranked.append(PartitionChoice(unescape(name), float(relative), float(low), float(high), int(runs)))
     known_s = None if seconds == _UNKNOWN else float(seconds)
-    return (unescape(app), unescape(user), unescape(input_)), KeyRow(tuple(ranked), known_s)
+    return digest, KeyRow(tuple(ranked), known_s)
