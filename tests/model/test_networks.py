@@ -72,18 +72,24 @@ def test_the_summary_says_what_the_latent_space_carries_and_sees_a_collapse(toy_
 
 def test_what_is_learned_belongs_to_the_workload_whichever_platform_was_profiled(toy_data: Dataset) -> None:
     """Targets of one workload differ by their source alone, which the network never sees of them."""
-    part = quick().learn(toy_data).fitted_.part
-    assert part.source_free
-    predicted_np = part.predict(toy_data.X)
-    own_n = predicted_np[np.arange(len(toy_data)), toy_data.source_n]
+    fitted = quick().learn(toy_data).fitted_
+    assert fitted.of_workload
+    own_n = fitted.predict(toy_data.X)[np.arange(len(toy_data)), toy_data.source_n]
     assert (own_n == 0).all()
-    np.testing.assert_allclose(part.mean_p.mean(), 0.0, atol=1e-9)
+    np.testing.assert_allclose(fitted.part.mean_p.mean(), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [VaeDnn, Dnn])
+def test_times_relative_to_the_source_can_be_asked_for_as_target(kind: Any, toy_data: Dataset) -> None:
+    fitted = kind(**QUICK[kind.name], target="source").learn(toy_data).fitted_
+    assert not fitted.of_workload
+    np.testing.assert_allclose(fitted.part.mean_p, toy_data.y.mean(axis=0))
 
 
 @pytest.mark.parametrize("kind", [VaeDnn, Dnn])
 def test_targets_that_are_not_relative_to_the_source_are_learned_as_they_are(kind: Any, toy_data: Dataset) -> None:
     model = kind(**QUICK[kind.name]).fit(toy_data.X, toy_data.y + 3.0)
-    assert not model.fitted_.part.source_free
+    assert not model.fitted_.of_workload
     assert model.predict(toy_data.X).mean() == pytest.approx(toy_data.y.mean() + 3.0, abs=0.5)
 
 
@@ -94,7 +100,7 @@ def test_a_platform_that_cannot_run_a_workload_teaches_nothing_and_hurts_nothing
     kept_n = ~(cannot_w[toy_data.workload_n] & (toy_data.source_n == gpu))
     gappy_np = np.where(cannot_w[toy_data.workload_n][:, None] & (np.arange(gpu + 1) == gpu), np.nan, toy_data.y)
     model = quick().fit(toy_data.X[kept_n], gappy_np[kept_n])
-    assert model.fitted_.part.source_free
+    assert model.fitted_.of_workload
     predicted_np = model.predict(toy_data.X[kept_n])
     assert np.isfinite(predicted_np).all()
     assert np.nanmean(np.abs(predicted_np - gappy_np[kept_n])) < 0.3 * np.nanmean(np.abs(gappy_np[kept_n]))
@@ -156,7 +162,6 @@ def test_plain_arrays_predict_what_torch_does(kind: Any, toy_data: Dataset, monk
     with torch.no_grad():
         standard_np = fitted._forward(networks[0].eval(), x_nf, seen_nf).double().numpy()
     expected_np = standard_np * part.scale_p + part.mean_p
-    expected_np -= expected_np[np.arange(len(toy_data)), toy_data.source_n][:, None]
     np.testing.assert_allclose(part.predict(toy_data.X), expected_np, rtol=0, atol=1e-5)
 
 

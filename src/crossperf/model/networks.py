@@ -19,7 +19,6 @@ from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.network import Bins, LatentNetwork, Network
 from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.learn.sizes import Sized
-from crossperf.model.learn.together import common_contrast
 
 try:
     import torch
@@ -54,21 +53,19 @@ class _Network(Predictor):
         encoder = Encoder.fit(features.values_nf)
         standard_nf = encoder(features.values_nf)
         bins = Bins.fit(standard_nf, self._sized.bins)
-        source_free = is_relative_to_source(target_np, features.source_n)
-        learned_np = common_contrast(target_np)[0] if source_free else target_np
-        mean_p, scale_p = np.nanmean(learned_np, axis=0), np.nanstd(learned_np, axis=0)
+        mean_p, scale_p = np.nanmean(target_np, axis=0), np.nanstd(target_np, axis=0)
         scale_p = np.where(scale_p > 1e-6, scale_p, 1.0)
         with seeded(self.seed, self._device):
             network = v.kept_in_scale(self._build(len(features.columns), target_np.shape[1], bins)).to(self._device)
             network.train()
             # In the loss a platform counts as much as its times really vary.
             weight_p = scale_p / scale_p.mean()
-            cells = Batch.of(standard_nf, (learned_np - mean_p) / scale_p, self._device, weight_p)
+            cells = Batch.of(standard_nf, (target_np - mean_p) / scale_p, self._device, weight_p)
             train_n, held_out_n = self._hold_out(groups.workload_n)
             watch = self._loss_of(network, cells[held_out_n]) if len(held_out_n) else None
             self.fit_summary_: dict[str, Any] = asdict(self._sized)
             self._train(network, cells[train_n], groups.cpu_n[train_n], watch)
-        return self._fitted(encoder, mean_p, scale_p, network, {"bins": bins, "source_free": source_free})
+        return self._fitted(encoder, mean_p, scale_p, network, bins)
 
     def _hold_out(self, groups_n: Integers) -> tuple[Integers, Integers]:
         """Return the rows to train on and the rows to watch: whole groups, drawn by the seed."""
@@ -107,23 +104,12 @@ class _Network(Predictor):
         """Return standardised targets."""
 
     @abstractmethod
-    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, how: dict[str, Any]) -> Part:
+    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, bins: Bins) -> Part:
         """Return the trained network as plain arrays."""
 
 
 _AT_LEAST_ONE = ("latent_dim", "vae_width", "width", "depth", "batch_size", "kl_cycles", "bins")
 _SHARES = ("mask_share", "dropout", "validation_share")
-
-
-def is_relative_to_source(target_np: Floats, source_n: Integers) -> bool:
-    """Return whether every row's source is known and its target there is 0, as log(time / time on the source) is.
-
-    >>> [is_relative_to_source(np.array([[0.0, 1.0]]), np.array([source])) for source in (0, 1, -1)]
-    [True, False, False]
-    """
-    if target_np.shape[1] == 1 or (source_n < 0).any() or source_n.max() >= target_np.shape[1]:
-        return False
-    return bool((target_np[np.arange(len(target_np)), source_n] == 0).all())
 
 
 @dataclass(eq=False, repr=False)
@@ -185,6 +171,7 @@ class VaeDnn(_Network):
     validation_share: float = 0.0
     device: str = "auto"
     seed: int = 0
+    target: str = "workload"
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -204,9 +191,9 @@ class VaeDnn(_Network):
         mean_nk, _ = network["vae"].encode(x_nf, seen_nf)
         return network["regressor"](mean_nk)  # type: ignore[no-any-return]
 
-    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, how: dict[str, Any]) -> Part:
+    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, bins: Bins) -> Part:
         regressor, vae_encoder = plain(network["regressor"]), plain(network["vae"].encoder)
-        return LatentNetwork(encoder, mean_p, scale_p, regressor, vae_encoder, **how)
+        return LatentNetwork(encoder, mean_p, scale_p, regressor, vae_encoder, bins=bins)
 
     def _train(self, network: Any, cells: Batch, cpu_n: Mask, watch: Watch) -> None:
         parts = (self.cpu_part, self.vae_part, self.feedback_part, self.dnn_part)
@@ -279,6 +266,7 @@ class Dnn(_Network):
     validation_share: float = 0.0
     device: str = "auto"
     seed: int = 0
+    target: str = "workload"
 
     def _build(self, n_features: int, n_outputs: int, bins: Bins) -> nn.Module:
         inputs = v.Inputs(n_features, bins)
@@ -288,8 +276,8 @@ class Dnn(_Network):
         inputs, regressor = network
         return regressor(inputs(x_nf, seen_nf))  # type: ignore[no-any-return]
 
-    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, how: dict[str, Any]) -> Part:
-        return Network(encoder, mean_p, scale_p, plain(network), **how)
+    def _fitted(self, encoder: Encoder, mean_p: Floats, scale_p: Floats, network: Any, bins: Bins) -> Part:
+        return Network(encoder, mean_p, scale_p, plain(network), bins=bins)
 
     def _train(self, network: Any, cells: Batch, cpu_n: Mask, watch: Watch) -> None:
         steps = self._sized.steps(len(cells))
