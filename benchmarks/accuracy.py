@@ -4,7 +4,7 @@
     python benchmarks/accuracy.py --from results.jsonl [--from more.jsonl]
 
 Prints one Markdown table for each data set and split, and what the default model is worth beside each peer; with
---write adds them to benchmarks/accuracy.md (or ablation.md) with the command, the versions and the date. --results
+--write adds them to benchmarks/accuracy.md with the command, the versions and the date. --results
 keeps every score in a file as it comes, so that a long run can be cut into several and read with --from. `testbed`
 ships with the package. The other tables belong to their authors and are not part of the project: they are read from
 ../shared/datasets, or from --data DIR, and a table that is absent is named and left out.
@@ -71,7 +71,7 @@ def main() -> None:
     sections = report(results)
     print("\n".join(sections))
     if arguments.write:
-        add(HERE / ("ablation.md" if arguments.ablation else "accuracy.md"), header(arguments.ablation), sections)
+        add(HERE / "accuracy.md", header(), sections)
 
 
 def parse() -> argparse.Namespace:
@@ -85,7 +85,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--scored-folds", type=int, help="score the first so many folds only")
     parser.add_argument("--platforms", help="use these platforms only: a,b")
     parser.add_argument("--jobs", type=int, default=1, help="models, tables and splits scored at the same time")
-    parser.add_argument("--ablation", action="store_true", help="vae-dnn with each stage off, instead of the models")
     parser.add_argument("--results", type=Path, help="add every score to this file as it comes")
     parser.add_argument("--from", dest="from_", type=Path, action="append", help="read scores instead of fitting")
     parser.add_argument("--write", action="store_true", help="add the tables to the file beside this script")
@@ -95,7 +94,7 @@ def parse() -> argparse.Namespace:
 def run(arguments: argparse.Namespace) -> list[Result]:
     """Return the scores of all that was asked for; each is also written as soon as it is there."""
     tables = tables_of(arguments)
-    models = ["ablation"] if arguments.ablation else installed(arguments.models.split(","))
+    models = installed(arguments.models.split(","))
     shared = (arguments.folds, arguments.scored_folds, arguments.platforms)
     tasks = [
         Task(table, str(arguments.data), split, int(seed), name, *shared)
@@ -171,7 +170,7 @@ def score(task: Task) -> Result:
 
     evaluation = evaluate.evaluate(
         data,
-        evaluate.ablation(task.seed) if task.model == "ablation" else [task.model],
+        [task.model],
         split=task.split,
         n_folds=task.folds,
         seed=task.seed,
@@ -282,10 +281,10 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def header(ablation: bool) -> str:
+def header() -> str:
     return "\n".join(
         [
-            opening("What each stage of `vae-dnn` brings" if ablation else "Accuracy of every model"),
+            opening("Accuracy of every model"),
             "Means over folds and seeds; typical factor with its range over folds. 1 is perfect, but for mae, where 0 "
             "is. The noise ceiling is what one half of the repeats reaches in predicting the other half. Training "
             "parts alone are fitted on, and all models see the same folds and features.",
