@@ -30,14 +30,15 @@ def test_the_regressor_is_three_layers_of_1024_on_the_latent_mean() -> None:
         {"calibrated": False},
         {"cpu_part": 0.0},
         {"vae_part": 0.0},
-        {"feedback_part": 0.0},
-        {"dnn_part": 0.0},
+        {"feedback_part": 0.0, "dnn_part": 0.96},
+        {"dnn_part": 0.1},
         {"kl_schedule": "constant"},
         {"kl_schedule": "cyclical"},
         {"mask_share": 0.2},
         {"bins": 1},
         {"dropout": 0.0},
         {"feedback_weight": 0.0},
+        {"feedback_weight": 0.5},
         {"validation_share": 0.3},
     ],
     ids=str,
@@ -65,7 +66,7 @@ def test_the_summary_says_what_the_latent_space_carries_and_sees_a_collapse(toy_
     assert 0.1 < lively["decoder_gain"] <= 1
     assert not lively["collapsed"]
     # A sigma of 1 on standard features, and no regressor to ask for information: the KL term wins.
-    still = quick(calibrated=False, feedback_part=0.0, vae_part=5.0, kl_schedule="constant").learn(toy_data).summary_
+    still = quick(calibrated=False, feedback_weight=0.0, kl_schedule="constant").learn(toy_data).summary_
     assert still["kl_nats"] < lively["kl_nats"]
     assert still["decoder_gain"] < lively["decoder_gain"]
 
@@ -121,6 +122,10 @@ def test_held_out_groups_are_whole_and_of_the_share_asked_for() -> None:
         ({"dropout": 1.0}, "dropout: found 1.0 for the model 'vae-dnn', expected a share below 1"),
         ({"learning_rate": -1.0}, "learning_rate: found -1.0 for the model 'vae-dnn', expected 0 or more"),
         ({"kl_schedule": "sudden"}, "kl_schedule: found 'sudden' for the model 'vae-dnn', expected one of linear"),
+        (
+            {"feedback_part": 0.0},
+            "feedback_part: found 0.0 for the model 'vae-dnn', expected more than 0 where dnn_part",
+        ),
         ({"device": "warp9"}, "device: found 'warp9'"),
     ],
 )

@@ -31,6 +31,8 @@ from crossperf.model.learn.training import Batch, Stepper, batches, device_for, 
 
 #: The VAE is held by its KL term, and needs little of this.
 _VAE_WEIGHT_DECAY = 1e-4
+#: A loss of the regressor below this counts as this: a batch that is fitted perfectly must not drown all others.
+_LEAST_ERROR = 1e-5
 #: The loss on the groups held out, or nothing to watch.
 Watch = Callable[[], float] | None
 
@@ -41,6 +43,7 @@ class _Network(Predictor):
     epochs: float | None
     bins: int | None
     mask_share: float | None
+    width: int
     validation_share: float
     device: str
     seed: int
@@ -61,10 +64,14 @@ class _Network(Predictor):
             # In the loss a platform counts as much as its times really vary.
             weight_p = scale_p / scale_p.mean()
             cells = Batch.of(standard_nf, (target_np - mean_p) / scale_p, self._device, weight_p)
+            inputs, first_layer = self._first(network)
+            inputs.centre_on(cells.x_nf, cells.seen_nf)
             train_n, held_out_n = self._hold_out(groups.workload_n)
             watch = self._loss_of(network, cells[held_out_n]) if len(held_out_n) else None
-            self.fit_summary_: dict[str, Any] = asdict(self._sized)
+            rate = self._sized.rate_of(self.width)
+            self.fit_summary_: dict[str, Any] = asdict(self._sized) | {"learning_rate": rate}
             self._train(network, cells[train_n], groups.cpu_n[train_n], watch)
+            inputs.fold_into(first_layer)
         return self._fitted(encoder, mean_p, scale_p, network, bins)
 
     def _hold_out(self, groups_n: Integers) -> tuple[Integers, Integers]:
@@ -96,6 +103,10 @@ class _Network(Predictor):
         """Return the untrained network."""
 
     @abstractmethod
+    def _first(self, network: Any) -> tuple[v.Inputs, nn.Linear]:
+        """Return the inputs of a network and the layer that sees them."""
+
+    @abstractmethod
     def _train(self, network: Any, cells: Batch, cpu_n: Mask, watch: Watch) -> None:
         """Train the network in place."""
 
@@ -118,9 +129,9 @@ class VaeDnn(_Network):
 
     It learns the vector of the workload, log times less their mean over platforms, which is the same whichever platform
     was profiled; times relative to the source follow. In order: the VAE's decoder is calibrated on cells of class
-    ``cpu``; the VAE learns from all cells, the KL term's weight on a schedule that ends at 1; for the later part of its
-    epochs the regressor's loss joins the VAE's; then the regressor alone is trained on the latent mean. Each stage can
-    be switched off. What is ``None`` follows from the numbers of cells and features (`learn.sizes`).
+    ``cpu``; the VAE learns from all cells, the KL term's weight on a schedule that ends at 1; soon the regressor learns
+    along on the latent mean, and its loss joins the VAE's to the end. Each stage can be switched off. What is ``None``
+    follows from the numbers of cells and features (`learn.sizes`).
 
     Parameters
     ----------
@@ -133,9 +144,11 @@ class VaeDnn(_Network):
     epochs
         How often each cell is seen, all stages together.
     cpu_part, vae_part, feedback_part, dnn_part
-        How the epochs are divided among the four stages; 0 switches a stage off.
+        How the epochs are divided among cells of class ``cpu``, the VAE alone, both together, and the regressor alone
+        on a latent space that stays as it is; 0 switches a stage off.
     feedback_weight
-        Weight of the regressor's loss beside the VAE's, in nats for each feature.
+        Weight of the regressor's loss in the VAE's gradients, both in nats for each feature or target; 0: the VAE hears
+        nothing of the regressor.
     bins
         Most bins of the piecewise-linear encoding of a feature; 1 leaves it out.
     mask_share
@@ -159,8 +172,8 @@ class VaeDnn(_Network):
     epochs: float | None = None
     cpu_part: float = 0.02
     vae_part: float = 0.02
-    feedback_part: float = 0.8
-    dnn_part: float = 0.16
+    feedback_part: float = 0.96
+    dnn_part: float = 0.0
     feedback_weight: float = 1.0
     bins: int | None = None
     mask_share: float | None = None
@@ -177,6 +190,8 @@ class VaeDnn(_Network):
         super()._check_settings()
         if self.kl_schedule not in get_args(v.Schedule):
             raise self._unfit("kl_schedule", f"one of {', '.join(get_args(v.Schedule))}")
+        if not self.feedback_part + self.dnn_part:
+            raise self._unfit("feedback_part", "more than 0 where dnn_part is 0, or nothing trains the regressor")
 
     def _build(self, n_features: int, n_outputs: int, bins: Bins) -> nn.Module:
         latent_dim = self._sized.latent_dim
@@ -186,6 +201,9 @@ class VaeDnn(_Network):
                 "regressor": v.layers(latent_dim, n_outputs, self.width, self.depth, self._sized.dropout),
             }
         )
+
+    def _first(self, network: Any) -> tuple[v.Inputs, nn.Linear]:
+        return network["vae"].inputs, network["vae"].encoder[0]
 
     def _forward(self, network: Any, x_nf: Tensor, seen_nf: Tensor) -> Tensor:
         mean_nk, _ = network["vae"].encode(x_nf, seen_nf)
@@ -199,43 +217,55 @@ class VaeDnn(_Network):
         parts = (self.cpu_part, self.vae_part, self.feedback_part, self.dnn_part)
         steps = self._sized.steps(len(cells))
         cpu_steps, vae_steps, feedback_steps, dnn_steps = (round(steps * part / sum(parts)) for part in parts)
-        vae, regressor, rate = network["vae"], network["regressor"], self._sized.learning_rate
-        self._calibrate_on_cpu(vae, cells, cpu_n, cpu_steps)
+        vae, regressor = network["vae"], network["regressor"]
+        # One way up and down of the rate for all that the VAE learns: a stage of its own would begin at the full rate.
+        vae_stepper = Stepper(
+            vae.parameters(), self._sized.rate_of(self.vae_width), steps - dnn_steps, _VAE_WEIGHT_DECAY
+        )
+        rate = self._sized.rate_of(self.width)
         stepper = Stepper(regressor.parameters(), rate, feedback_steps + dnn_steps, self.weight_decay)
-        self._learn_latent_space(network, cells, stepper, vae_steps, feedback_steps, watch)
+        self._calibrate_on_cpu(vae, vae_stepper, cells, cpu_n, cpu_steps)
+        self._learn_latent_space(network, (vae_stepper, stepper), cells, vae_steps, feedback_steps, watch)
         with torch.no_grad():
             latent_nk, _ = vae.encode(cells.x_nf, cells.seen_nf)
             self.fit_summary_ |= asdict(v.Information.of(vae, cells.x_nf, cells.seen_nf))
         for rows in watched(batches(len(cells), self._sized.batch_size, dnn_steps, self._device), network, watch):
             stepper.follow(robust_loss(regressor(latent_nk[rows]), cells[rows]))
 
-    def _calibrate_on_cpu(self, vae: v.Vae, cells: Batch, cpu_n: Mask, steps: int) -> None:
-        """Train the VAE on the cells of class cpu, where the table has such cells and others."""
-        if not cpu_n.any() or cpu_n.all():
-            return
-        cpu_cells = cells[np.flatnonzero(cpu_n)]
-        stepper = Stepper(vae.parameters(), self._sized.learning_rate, steps, _VAE_WEIGHT_DECAY)
-        for rows in batches(len(cpu_cells), self._sized.batch_size, steps, self._device):
-            stepper.follow(self._bound(vae, cpu_cells[rows], kl_weight=1.0).loss)
+    def _calibrate_on_cpu(self, vae: v.Vae, stepper: Stepper, cells: Batch, cpu_n: Mask, steps: int) -> None:
+        """Train the VAE on the cells of class cpu; on all cells where the table has no others, or none of these."""
+        some_cells = cells[np.flatnonzero(cpu_n)] if cpu_n.any() else cells
+        for rows in batches(len(some_cells), self._sized.batch_size, steps, self._device):
+            stepper.follow(self._bound(vae, some_cells[rows], kl_weight=1.0).loss)
 
     def _learn_latent_space(
-        self, network: Any, cells: Batch, regressor: Stepper, vae_steps: int, feedback_steps: int, watch: Watch
+        self,
+        network: Any,
+        steppers: tuple[Stepper, Stepper],
+        cells: Batch,
+        vae_steps: int,
+        feedback_steps: int,
+        watch: Watch,
     ) -> None:
-        """Train the VAE on all cells; after `vae_steps` the regressor learns along and its loss joins in."""
-        vae, steps = network["vae"], vae_steps + feedback_steps
-        stepper = Stepper(vae.parameters(), self._sized.learning_rate, steps, _VAE_WEIGHT_DECAY)
-        # In nats for each feature, so that neither loss drowns the other as tables grow wider.
-        vae_share = 1.0 / (self.feedback_weight * cells.x_nf.shape[1]) if self.feedback_weight else 1.0
+        """Train the VAE on all cells; after `vae_steps` the regressor learns along and its loss joins in.
+
+        The two meet in nats for each feature and each target. As sigma does for features, the scale of the targets'
+        errors stands at its optimum: their likelihood is then the log of the regressor's loss.
+        """
+        steps = vae_steps + feedback_steps
+        vae_stepper, stepper = steppers
         plan = batches(len(cells), self._sized.batch_size, steps, self._device)
         for step, rows in enumerate(watched(plan, network, watch if feedback_steps else None)):
             batch = cells[rows]
-            bound = self._bound(vae, batch, v.kl_weight(self.kl_schedule, step / max(steps - 1, 1), self.kl_cycles))
+            weight = v.kl_weight(self.kl_schedule, step / max(steps - 1, 1), self.kl_cycles)
+            bound = self._bound(network["vae"], batch, weight)
             if step < vae_steps:
-                stepper.follow(bound.loss)
+                vae_stepper.follow(bound.loss)
                 continue
-            regressor.clear()
-            stepper.follow(vae_share * bound.loss + robust_loss(network["regressor"](bound.mean_nk), batch))
-            regressor.step()
+            stepper.clear()
+            error = robust_loss(network["regressor"](v.heard(bound.mean_nk, self.feedback_weight)), batch)
+            vae_stepper.follow(bound.loss / cells.x_nf.shape[1] + error.clamp(min=_LEAST_ERROR).log())
+            stepper.step()
 
     def _bound(self, vae: v.Vae, cells: Batch, kl_weight: float) -> v.Bound:
         """Return the negative evidence bound of a batch, with a share of its features hidden."""
@@ -272,6 +302,9 @@ class Dnn(_Network):
         inputs = v.Inputs(n_features, bins)
         return nn.Sequential(inputs, v.layers(inputs.count, n_outputs, self.width, self.depth, self._sized.dropout))
 
+    def _first(self, network: Any) -> tuple[v.Inputs, nn.Linear]:
+        return network[0], network[1][0]
+
     def _forward(self, network: Any, x_nf: Tensor, seen_nf: Tensor) -> Tensor:
         inputs, regressor = network
         return regressor(inputs(x_nf, seen_nf))  # type: ignore[no-any-return]
@@ -281,7 +314,7 @@ class Dnn(_Network):
 
     def _train(self, network: Any, cells: Batch, cpu_n: Mask, watch: Watch) -> None:
         steps = self._sized.steps(len(cells))
-        stepper = Stepper(network.parameters(), self._sized.learning_rate, steps, self.weight_decay)
+        stepper = Stepper(network.parameters(), self._sized.rate_of(self.width), steps, self.weight_decay)
         for rows in watched(batches(len(cells), self._sized.batch_size, steps, self._device), network, watch):
             batch = cells[rows]
             stepper.follow(robust_loss(self._forward(network, batch.x_nf, self._shown(batch.seen_nf)), batch))

@@ -19,8 +19,8 @@ from crossperf.model.fitted.scales import Encoder
 Singles = NDArray[np.float32]
 #: Cells predicted at a time: large enough for the matrix units, small enough for the caches.
 _ROWS = 512
-#: Bins are no narrower than this: a feature that hardly varies says nothing about where in it a cell lies.
-NARROWEST_BIN = 1e-3
+#: Bins are no narrower than this, in spreads of a feature: single precision would not tell places in them apart.
+NARROWEST_BIN = 1e-5
 
 
 @dataclass(frozen=True)
