@@ -11,12 +11,12 @@ SEEN_CELLS, EPOCHS = 400_000, (40, 60)
 #: Very short tables are trained for some steps at least, one epoch in 20 of them.
 FEWEST_STEPS = 200
 #: Steps in an epoch, from which the size of a batch follows within limits.
-STEPS_IN_EPOCH, BATCHES = 50, (32, 128)
+STEPS_IN_EPOCH, BATCHES = 30, (32, 128)
 #: Silenced units cost where another run of the workload is known and must be met exactly; elsewhere they bring little.
 DROPOUT = 0.0
-#: Bins of a feature: fewer where tables are short, or so wide that the first layer would have more inputs than this.
-#: Fine ones tell workloads apart that hardly differ.
-BINS, CELLS_IN_BIN, INPUTS = (4, 120), 10, 4000
+#: Bins of a feature: fine ones tell workloads apart that hardly differ. Fewer where tables are short, or so wide or
+#: long that the first layer would have too many inputs: within limits, as many as make this with the cells.
+BINS, CELLS_IN_BIN, INPUTS, PLACES = (4, 120), 8, (2500, 6000), 20_000_000
 LATENT = (8, 64)
 #: The rate falls with the width of the layers, so that the outputs of a layer change as much in a step.
 HIGHEST_RATE = 3e-3
@@ -48,7 +48,7 @@ class Sized:
             "batch_size": within(BATCHES, 1 << (cells // STEPS_IN_EPOCH).bit_length() - 1 if cells >= 100 else 0),
             "learning_rate": None,
             "latent_dim": within(LATENT, features),
-            "bins": within(BINS, min(cells // CELLS_IN_BIN, INPUTS // max(features, 1))),
+            "bins": within(BINS, min(cells // CELLS_IN_BIN, within(INPUTS, PLACES // cells) // max(features, 1))),
             # Hidden features are a loss where the counters asked about are those of training.
             "mask_share": 0.0,
             "dropout": DROPOUT,
