@@ -71,6 +71,16 @@ def test_the_summary_says_what_the_latent_space_carries_and_sees_a_collapse(toy_
     assert still["decoder_gain"] < lively["decoder_gain"]
 
 
+@pytest.mark.parametrize("kind", [VaeDnn, Dnn])
+def test_units_of_the_first_layer_stay_active_however_many_bins_they_see(kind: Any, toy_data: Dataset) -> None:
+    """Places in bins are never negative: uncentred, most units would be pushed below zero for every cell."""
+    part = kind(**QUICK[kind.name] | {"bins": 60}).learn(toy_data).fitted_.part
+    first = part.vae_encoder if kind is VaeDnn else part.regressor
+    inputs_ni = part.inputs(part.encoder(toy_data.X.values_nf))
+    active_nu = inputs_ni @ first.weights[0].T + first.biases[0] > 0
+    assert active_nu.any(axis=0).mean() > 0.9
+
+
 def test_what_is_learned_belongs_to_the_workload_whichever_platform_was_profiled(toy_data: Dataset) -> None:
     """Targets of one workload differ by their source alone, which the network never sees of them."""
     fitted = quick().learn(toy_data).fitted_
