@@ -119,7 +119,7 @@ def test_a_platform_that_cannot_run_a_workload_teaches_nothing_and_hurts_nothing
 
 def test_held_out_groups_are_whole_and_of_the_share_asked_for() -> None:
     groups = np.repeat(np.arange(20), 5)
-    train, held_out = quick(validation_share=0.25)._hold_out(groups)
+    train, held_out = quick()._hold_out(groups, 0.25)
     assert len(set(groups[held_out])) == 5
     assert not set(groups[train]) & set(groups[held_out])
     assert len(train) + len(held_out) == 100

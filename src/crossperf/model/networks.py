@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -33,8 +33,24 @@ from crossperf.model.learn.training import Batch, Stepper, batches, device_for, 
 _VAE_WEIGHT_DECAY = 1e-4
 #: A loss of the regressor below this counts as this: a batch that is fitted perfectly must not drown all others.
 _LEAST_ERROR = 1e-5
+#: Settings are tried on this share of the groups, where there are enough, and in this share of their epochs.
+_TRIED_SHARE, _FEWEST_GROUPS, _TRIED_EPOCHS = 0.2, 20, 0.5
+#: How much of the answers may be believed, the rest being the mean of the training cells; all of them if that is level.
+_KEPT = tuple(np.linspace(1.0, 0.3, 15).round(2).tolist())
 #: The loss on the groups held out, or nothing to watch.
 Watch = Callable[[], float] | None
+
+
+class _Tried(NamedTuple):
+    """Settings, how much of their answers is to be believed, and the loss on groups held out."""
+
+    sized: Sized
+    kept: float
+    loss: float
+
+
+def _loss(tried: _Tried) -> float:
+    return tried.loss
 
 
 class _Network(Predictor):
@@ -45,40 +61,66 @@ class _Network(Predictor):
     mask_share: float | None
     width: int
     validation_share: float
+    tune: bool
     device: str
     seed: int
 
     def _learn(self, features: Features, target_np: Floats, groups: Groups, limits: Limits) -> Part:
         self._check_settings()
         self._device = device_for(self.device)
-        chosen = {name: value for name, value in self.get_params().items() if value is not None}
-        self._sized = Sized.of(*features.shape, chosen)
         encoder = Encoder.fit(features.values_nf)
         standard_nf = encoder(features.values_nf)
-        bins = Bins.fit(standard_nf, self._sized.bins)
         mean_p, scale_p = np.nanmean(target_np, axis=0), np.nanstd(target_np, axis=0)
         scale_p = np.where(scale_p > 1e-6, scale_p, 1.0)
+        # In the loss a platform counts as much as its times really vary.
+        weight_p = scale_p / scale_p.mean()
+        cells = Batch.of(standard_nf, (target_np - mean_p) / scale_p, self._device, weight_p)
+        best = self._tuned(standard_nf, cells, groups)
+        self._sized = best.sized
+        self.fit_summary_ = asdict(best.sized) | {"learning_rate": best.sized.rate_of(self.width), "kept": best.kept}
+        network, bins = self._trained(standard_nf, cells, groups)
+        return self._fitted(encoder, mean_p, best.kept * scale_p, network, bins)
+
+    def _tuned(self, standard_nf: Floats, cells: Batch, groups: Groups) -> _Tried:
+        """Return the settings that do best on groups held out, and how much of what they answer is to be believed."""
+        chosen = {name: value for name, value in self.get_params().items() if value is not None}
+        candidates = Sized.candidates(len(standard_nf), standard_nf.shape[1], chosen)
+        train_n, held_n = self._hold_out(groups.workload_n, _TRIED_SHARE)
+        if not self.tune or len(np.unique(groups.workload_n)) < _FEWEST_GROUPS:
+            return _Tried(candidates[0], 1.0, 0.0)
+        return min((self._tried(own, standard_nf, cells, groups, train_n, held_n) for own in candidates), key=_loss)
+
+    def _tried(
+        self, sized: Sized, standard_nf: Floats, cells: Batch, groups: Groups, train_n: Integers, held_n: Integers
+    ) -> _Tried:
+        """Return what settings are worth, in a shorter fit without the groups held out."""
+        self._sized, self.fit_summary_ = replace(sized, epochs=sized.epochs * _TRIED_EPOCHS), {}
+        network, _ = self._trained(standard_nf[train_n], cells[train_n], groups[train_n])
+        held = cells[held_n]
+        network.eval()
+        with torch.no_grad():
+            predicted_np = self._forward(network, held.x_nf, held.seen_nf)
+            tried = [_Tried(sized, kept, float(robust_loss(kept * predicted_np, held))) for kept in _KEPT]
+        return min(tried, key=_loss)
+
+    def _trained(self, standard_nf: Floats, cells: Batch, groups: Groups) -> tuple[Any, Bins]:
+        """Return a network that has learned from cells, and the bins of its features."""
+        bins = Bins.fit(standard_nf, self._sized.bins)
         with seeded(self.seed, self._device):
-            network = v.kept_in_scale(self._build(len(features.columns), target_np.shape[1], bins)).to(self._device)
+            network = v.kept_in_scale(self._build(standard_nf.shape[1], cells.y_np.shape[1], bins)).to(self._device)
             network.train()
-            # In the loss a platform counts as much as its times really vary.
-            weight_p = scale_p / scale_p.mean()
-            cells = Batch.of(standard_nf, (target_np - mean_p) / scale_p, self._device, weight_p)
             inputs, first_layer = self._first(network)
             inputs.centre_on(cells.x_nf, cells.seen_nf)
-            train_n, held_out_n = self._hold_out(groups.workload_n)
+            train_n, held_out_n = self._hold_out(groups.workload_n, self.validation_share)
             watch = self._loss_of(network, cells[held_out_n]) if len(held_out_n) else None
-            rate = self._sized.rate_of(self.width)
-            self.fit_summary_: dict[str, Any] = asdict(self._sized) | {"learning_rate": rate}
             self._train(network, cells[train_n], groups.cpu_n[train_n], watch)
             inputs.fold_into(first_layer)
-        return self._fitted(encoder, mean_p, scale_p, network, bins)
+        return network, bins
 
-    def _hold_out(self, groups_n: Integers) -> tuple[Integers, Integers]:
-        """Return the rows to train on and the rows to watch: whole groups, drawn by the seed."""
+    def _hold_out(self, groups_n: Integers, share: float) -> tuple[Integers, Integers]:
+        """Return the rows to train on and a share of the rows to watch: whole groups, drawn by the seed."""
         groups = np.random.default_rng(self.seed).permutation(np.unique(groups_n))
-        watched = groups[: round(self.validation_share * len(groups))]
-        watched_n = np.isin(groups_n, watched)
+        watched_n = np.isin(groups_n, groups[: round(share * len(groups))])
         return np.flatnonzero(~watched_n), np.flatnonzero(watched_n)
 
     def _shown(self, seen_nf: Tensor) -> Tensor:
@@ -155,6 +197,9 @@ class VaeDnn(_Network):
         Share of the measured features hidden from the encoder, so that it learns to do without.
     validation_share
         Share of the groups held out to stop early on and to choose the best weights; 0 trains on all of them.
+    tune
+        Whether a fifth of the groups is held out first, in shorter fits, to choose between sharp and smooth settings
+        (`Sized.candidates`) and how far answers are drawn towards the mean. Then all cells are learned from.
 
     >>> quick = VaeDnn(latent_dim=2, vae_width=8, width=8, epochs=2)
     >>> quick.fit([[0.0], [1.0]], [[0.0, 1.0]] * 2).predict([[0.5]]).shape
@@ -182,6 +227,7 @@ class VaeDnn(_Network):
     learning_rate: float | None = None
     weight_decay: float = 1e-2
     validation_share: float = 0.0
+    tune: bool = True
     device: str = "auto"
     seed: int = 0
     target: str = "workload"
@@ -294,6 +340,7 @@ class Dnn(_Network):
     learning_rate: float | None = None
     weight_decay: float = 1e-2
     validation_share: float = 0.0
+    tune: bool = True
     device: str = "auto"
     seed: int = 0
     target: str = "workload"

@@ -17,6 +17,7 @@ DROPOUT = 0.0
 #: Bins of a feature: fine ones tell workloads apart that hardly differ. Fewer where tables are short, or so wide or
 #: long that the first layer would have too many inputs: within limits, as many as make this with the cells.
 BINS, CELLS_IN_BIN, INPUTS, PLACES = (4, 120), 8, (2500, 6000), 20_000_000
+SMOOTH_BINS, SMOOTH_DROPOUT = 8, 0.25
 LATENT = (8, 64)
 #: The rate falls with the width of the layers, so that the outputs of a layer change as much in a step.
 HIGHEST_RATE = 3e-3
@@ -54,6 +55,19 @@ class Sized:
             "dropout": DROPOUT,
         }
         return cls(**{own.name: chosen.get(own.name, by_rule[own.name]) for own in fields(cls)})
+
+    @classmethod
+    def candidates(cls, cells: int, features: int, chosen: Mapping[str, Any]) -> list[Self]:
+        """Return sharp settings, which meet another run of a known workload exactly, and smooth ones for new workloads.
+
+        >>> [(own.bins, own.dropout, own.epochs) for own in Sized.candidates(1_000, 40, {})]
+        [(120, 0.0, 60), (8, 0.25, 30.0)]
+        >>> len(Sized.candidates(1_000, 40, {"bins": 4, "dropout": 0.0, "epochs": 5}))
+        1
+        """
+        sharp = cls.of(cells, features, chosen)
+        smooth = {"bins": min(sharp.bins, SMOOTH_BINS), "dropout": SMOOTH_DROPOUT, "epochs": sharp.epochs / 2}
+        return list(dict.fromkeys([sharp, cls.of(cells, features, smooth | dict(chosen))]))
 
     def rate_of(self, width: int) -> float:
         """Return the learning rate of layers of a width, unless one was chosen.

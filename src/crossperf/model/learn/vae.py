@@ -120,7 +120,7 @@ class Inputs(nn.Module):
     def centre_on(self, x_nf: Tensor, seen_nf: Tensor) -> None:
         """Take the mean of these cells from all inputs."""
         with torch.no_grad():
-            self.centre += self(x_nf, seen_nf).mean(dim=0)
+            self.centre.add_(self(x_nf, seen_nf).mean(dim=0))
 
     def fold_into(self, layer: nn.Linear) -> None:
         """Move the mean into the bias of the layer that sees the inputs: the same answers from inputs as they are."""
