@@ -10,6 +10,7 @@ from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 from crossperf.model import Dnn, VaeDnn
 from crossperf.model.fitted.model import FittedModel, Forecaster, KnownRuns, LatentSpace
+from crossperf.model.learn.sizes import SMOOTH_DROPOUT
 from crossperf.model.learn.training import filled
 from crossperf.model.store import flatten, restore
 from tests.model.conftest import QUICK
@@ -115,6 +116,28 @@ def test_a_platform_that_cannot_run_a_workload_teaches_nothing_and_hurts_nothing
     predicted_np = model.predict(toy_data.X[kept_n])
     assert np.isfinite(predicted_np).all()
     assert np.nanmean(np.abs(predicted_np - gappy_np[kept_n])) < 0.3 * np.nanmean(np.abs(gappy_np[kept_n]))
+
+
+def test_answers_are_drawn_towards_the_mean_where_held_out_groups_ask_for_it(toy_data: Dataset) -> None:
+    """Noise that no feature tells of: the best answer on new workloads is the mean of the known ones."""
+    noise_wp = np.random.default_rng(0).normal(size=(len(toy_data.workloads), len(toy_data.platforms)))
+    noise_np = noise_wp[toy_data.workload_n]
+    own_n1 = np.take_along_axis(noise_np, toy_data.source_n[:, None], axis=1)
+    of_noise = quick(tune=True).fit(toy_data.X, noise_np - own_n1).summary_
+    of_law = quick(tune=True).learn(toy_data).summary_
+    assert of_noise["kept"] < 0.6
+    assert of_law["kept"] > 0.9
+
+
+def test_smooth_settings_give_way_to_sharp_ones_for_cells_of_known_workloads(toy_data: Dataset) -> None:
+    """The same noise is learned by heart where other runs of the workload are known, as the groups say."""
+    noise_wp = np.random.default_rng(0).normal(size=(len(toy_data.workloads), len(toy_data.platforms)))
+    noise_np = noise_wp[toy_data.workload_n]
+    target_np = noise_np - np.take_along_axis(noise_np, toy_data.source_n[:, None], axis=1)
+    settings: dict[str, Any] = {"tune": True, "dropout": None, "epochs": 60}
+    of_cells = quick(**settings).fit(toy_data.X, target_np, groups=np.arange(len(toy_data))).summary_
+    of_workloads = quick(**settings).fit(toy_data.X, target_np).summary_
+    assert (of_cells["dropout"], of_workloads["dropout"]) == (0.0, SMOOTH_DROPOUT)
 
 
 def test_held_out_groups_are_whole_and_of_the_share_asked_for() -> None:

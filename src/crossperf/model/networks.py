@@ -35,6 +35,7 @@ _VAE_WEIGHT_DECAY = 1e-4
 _LEAST_ERROR = 1e-5
 #: Settings are tried on this share of the groups, where there are enough, and in this share of their epochs.
 _TRIED_SHARE, _FEWEST_GROUPS, _TRIED_EPOCHS = 0.2, 20, 0.5
+_CLEARLY_LESS = 0.9
 #: How much of the answers may be believed, the rest being the mean of the training cells; all of them if that is level.
 _KEPT = tuple(np.linspace(1.0, 0.3, 15).round(2).tolist())
 #: The loss on the groups held out, or nothing to watch.
@@ -47,10 +48,6 @@ class _Tried(NamedTuple):
     sized: Sized
     kept: float
     loss: float
-
-
-def _loss(tried: _Tried) -> float:
-    return tried.loss
 
 
 class _Network(Predictor):
@@ -82,13 +79,17 @@ class _Network(Predictor):
         return self._fitted(encoder, mean_p, best.kept * scale_p, network, bins)
 
     def _tuned(self, standard_nf: Floats, cells: Batch, groups: Groups) -> _Tried:
-        """Return the settings that do best on groups held out, and how much of what they answer is to be believed."""
+        """Return the settings that do best on groups held out, and how much of what they answer is to be believed.
+
+        Sharp settings have to be clearly ahead: level with smooth ones, they are further off where they are wrong.
+        """
         chosen = {name: value for name, value in self.get_params().items() if value is not None}
-        candidates = Sized.candidates(len(standard_nf), standard_nf.shape[1], chosen)
-        train_n, held_n = self._hold_out(groups.workload_n, _TRIED_SHARE)
+        sharp, *smooth = Sized.candidates(len(standard_nf), standard_nf.shape[1], chosen)
+        rows = self._hold_out(groups.workload_n, _TRIED_SHARE)
         if not self.tune or len(np.unique(groups.workload_n)) < _FEWEST_GROUPS:
-            return _Tried(candidates[0], 1.0, 0.0)
-        return min((self._tried(own, standard_nf, cells, groups, train_n, held_n) for own in candidates), key=_loss)
+            return _Tried(sharp, 1.0, 0.0)
+        tried = [self._tried(own, standard_nf, cells, groups, *rows) for own in (sharp, *smooth)]
+        return tried[0] if tried[0].loss < _CLEARLY_LESS * tried[-1].loss else tried[-1]
 
     def _tried(
         self, sized: Sized, standard_nf: Floats, cells: Batch, groups: Groups, train_n: Integers, held_n: Integers
@@ -101,7 +102,7 @@ class _Network(Predictor):
         with torch.no_grad():
             predicted_np = self._forward(network, held.x_nf, held.seen_nf)
             tried = [_Tried(sized, kept, float(robust_loss(kept * predicted_np, held))) for kept in _KEPT]
-        return min(tried, key=_loss)
+        return min(tried, key=lambda own: own.loss)
 
     def _trained(self, standard_nf: Floats, cells: Batch, groups: Groups) -> tuple[Any, Bins]:
         """Return a network that has learned from cells, and the bins of its features."""
