@@ -125,7 +125,7 @@ class Inputs(nn.Module):
     def fold_into(self, layer: nn.Linear) -> None:
         """Move the mean into the bias of the layer that sees the inputs: the same answers from inputs as they are."""
         with torch.no_grad():
-            layer.bias -= layer.weight @ self.centre
+            layer.bias.sub_(layer.weight @ self.centre)
             self.centre.zero_()
 
 
