@@ -33,8 +33,9 @@ from crossperf.model.learn.training import Batch, Stepper, batches, device_for, 
 _VAE_WEIGHT_DECAY = 1e-4
 #: A loss of the regressor below this counts as this: a batch that is fitted perfectly must not drown all others.
 _LEAST_ERROR = 1e-5
-#: Settings are tried on this share of the groups, where there are enough, and in this share of their epochs.
-_TRIED_SHARE, _FEWEST_GROUPS, _TRIED_EPOCHS = 0.2, 20, 0.5
+#: Settings are tried on this share of the groups, where there are enough, in this share of their epochs, by a regressor
+#: no wider than this.
+_TRIED_SHARE, _FEWEST_GROUPS, _TRIED_EPOCHS, _TRIED_WIDTH = 0.2, 20, 0.5, 256
 _CLEARLY_LESS = 0.9
 #: How much of the answers may be believed, the rest being the mean of the training cells; all of them if that is level.
 _KEPT = tuple(np.linspace(1.0, 0.3, 15).round(2).tolist())
@@ -73,7 +74,7 @@ class _Network(Predictor):
         weight_p = scale_p / scale_p.mean()
         cells = Batch.of(standard_nf, (target_np - mean_p) / scale_p, self._device, weight_p)
         best = self._tuned(standard_nf, cells, groups)
-        self._sized = best.sized
+        self._sized, self._width = best.sized, self.width
         self.fit_summary_ = asdict(best.sized) | {"learning_rate": best.sized.rate_of(self.width), "kept": best.kept}
         network, bins = self._trained(standard_nf, cells, groups)
         return self._fitted(encoder, mean_p, best.kept * scale_p, network, bins)
@@ -94,7 +95,8 @@ class _Network(Predictor):
     def _tried(
         self, sized: Sized, standard_nf: Floats, cells: Batch, groups: Groups, train_n: Integers, held_n: Integers
     ) -> _Tried:
-        """Return what settings are worth, in a shorter fit without the groups held out."""
+        """Return what settings are worth, in a shorter fit of a narrower network without the groups held out."""
+        self._width = min(self.width, _TRIED_WIDTH)
         self._sized, self.fit_summary_ = replace(sized, epochs=sized.epochs * _TRIED_EPOCHS), {}
         network, _ = self._trained(standard_nf[train_n], cells[train_n], groups[train_n])
         held = cells[held_n]
@@ -245,7 +247,7 @@ class VaeDnn(_Network):
         return nn.ModuleDict(
             {
                 "vae": v.Vae(n_features, latent_dim, self.vae_width, bins),
-                "regressor": v.layers(latent_dim, n_outputs, self.width, self.depth, self._sized.dropout),
+                "regressor": v.layers(latent_dim, n_outputs, self._width, self.depth, self._sized.dropout),
             }
         )
 
@@ -269,7 +271,7 @@ class VaeDnn(_Network):
         vae_stepper = Stepper(
             vae.parameters(), self._sized.rate_of(self.vae_width), steps - dnn_steps, _VAE_WEIGHT_DECAY
         )
-        rate = self._sized.rate_of(self.width)
+        rate = self._sized.rate_of(self._width)
         stepper = Stepper(regressor.parameters(), rate, feedback_steps + dnn_steps, self.weight_decay)
         self._calibrate_on_cpu(vae, vae_stepper, cells, cpu_n, cpu_steps)
         self._learn_latent_space(network, (vae_stepper, stepper), cells, vae_steps, feedback_steps, watch)
@@ -348,7 +350,7 @@ class Dnn(_Network):
 
     def _build(self, n_features: int, n_outputs: int, bins: Bins) -> nn.Module:
         inputs = v.Inputs(n_features, bins)
-        return nn.Sequential(inputs, v.layers(inputs.count, n_outputs, self.width, self.depth, self._sized.dropout))
+        return nn.Sequential(inputs, v.layers(inputs.count, n_outputs, self._width, self.depth, self._sized.dropout))
 
     def _first(self, network: Any) -> tuple[v.Inputs, nn.Linear]:
         return network[0], network[1][0]
@@ -362,7 +364,7 @@ class Dnn(_Network):
 
     def _train(self, network: Any, cells: Batch, cpu_n: Mask, watch: Watch) -> None:
         steps = self._sized.steps(len(cells))
-        stepper = Stepper(network.parameters(), self._sized.rate_of(self.width), steps, self.weight_decay)
+        stepper = Stepper(network.parameters(), self._sized.rate_of(self._width), steps, self.weight_decay)
         for rows in watched(batches(len(cells), self._sized.batch_size, steps, self._device), network, watch):
             batch = cells[rows]
             stepper.follow(robust_loss(self._forward(network, batch.x_nf, self._shown(batch.seen_nf)), batch))
