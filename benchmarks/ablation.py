@@ -124,27 +124,33 @@ def read(path: Path) -> dict[Piece, dict[str, Any]]:
 
 def page(results: dict[Piece, dict[str, Any]]) -> str:
     """Return the Markdown of all results."""
-    keys = sorted({(p.table, p.fingerprint, p.split) for p in results}, key=lambda key: (TABLES.index(key[0]), key))
+    keys = sorted({key_of(p) for p in results if p.variant != FOREST}, key=lambda key: (TABLES.index(key[0]), key))
     head = (
         "Means over the folds and seeds that were scored (the last column says how many). *Behind the whole* is "
         "`typical_factor - 1` over that of `vae-dnn` on the same folds and seeds, less 1: above 0, the stage that is "
         "missing brought something. KL in nats, units that carry information, and the share of the features' variance "
         "that the decoder restores are of the latent space.\n"
     )
-    sections = [
-        section(key, {p: s for p, s in results.items() if (p.table, p.fingerprint, p.split) == key}) for key in keys
-    ]
+    sections = [section(key, {p: s for p, s in results.items() if belongs(p, key)}) for key in keys]
     return "\n".join([opening("Figures").replace("# ", "## ", 1), head, *sections])
 
 
-def section(key: tuple[str, str, str], results: dict[Piece, dict[str, Any]]) -> str:
-    """Return the table of one data set and split."""
-    table, fingerprint, split = key
-    settings = sorted({p.settings for p in results if p.settings})
+def key_of(piece: Piece) -> tuple[str, ...]:
+    return piece.table, piece.fingerprint, piece.split, piece.settings
+
+
+def belongs(piece: Piece, key: tuple[str, ...]) -> bool:
+    """Return whether a piece stands in a section: the forest has no settings and stands in each of its table."""
+    return key_of(piece)[:-1] == key[:-1] and (piece.variant == FOREST or piece.settings == key[-1])
+
+
+def section(key: tuple[str, ...], results: dict[Piece, dict[str, Any]]) -> str:
+    """Return the table of one data set, split and settings."""
+    table, fingerprint, split, settings = key
     lines = [
         f"### {table}, split `{split}`",
         "",
-        f"Fingerprint `{fingerprint}`." + "".join(f" Networks with `{own}`." for own in settings),
+        f"Fingerprint `{fingerprint}`." + (f" Networks with `{settings}`." if settings else ""),
         "",
         "| variant | "
         + " | ".join(COLUMNS)

@@ -1,18 +1,20 @@
-"""Counters that are gone when a prediction is asked for: how far accuracy falls, by share and by group.
+"""Counters and events that are gone when a prediction is asked for: how far accuracy falls, by share and by group.
 
     python benchmarks/missing.py [--tables a,b] [--models a,b] [--shares 0,10,30,50] [--scored-folds N] [--write]
 
-Each model is fitted once a fold on full training cells (split `workload`); the held-out cells then lose counters, the
-same ones for all models: a share drawn at random, several times, or a group that a tool or processor may not offer.
-The runtime and the source platform stay. A peer stands twice where it can: with the counter marked as missing (its own
-way), and with the mean of its training cells in its place. Tables are found as benchmarks/accuracy.py finds them.
+Each model is fitted once a fold on full training cells (split `workload`); the held-out cells then lose counters and
+events, the same ones for all models: a share drawn at random, several times, or a group that a tool or processor may
+not offer. The runtime and the source platform stay. A peer stands twice where it can: with what is gone marked as
+missing (its own way), and with the mean of its training cells in its place. Tables are found as benchmarks/accuracy.py
+finds them.
 """
 
-# N cells, F features, C counters, P platforms
+# N cells, F features, C counters and events, P platforms
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,12 +34,19 @@ Mask = NDArray[np.bool_]
 Scores = dict[str, dict[str, list[evaluation.Scores]]]
 
 COLUMNS = ("typical_factor", "top1")
-#: What some tools and processors do not offer: no floating-point events on some AMD CPUs, no PMU in a container.
+#: What some tools and processors do not offer: no floating-point events on some AMD CPUs, no PMU in a container. Each
+#: is a pattern of names, so that a group loses its counters together with the events that they were made of.
 GROUPS = {
-    "no floating point": ("float_ratio",),
-    "no caches": ("cache_miss_ratio", "l2_miss_ratio", "llc_miss_ratio"),
-    "no branches": ("control_ratio", "branch_miss_ratio"),
-    "no I/O": tuple(name for name, counter in catalog.COUNTERS.items() if counter.group == "I/O"),
+    "no floating point": r"float|fp\d",
+    "no caches": r"cache|l2_miss|llc_miss|miss_rate|misses|beyond|lookup",
+    "no branches": r"branch|control|conditional|indirect",
+    "no I/O": "|".join(
+        [
+            *(name for name, counter in catalog.COUNTERS.items() if counter.group == "I/O"),
+            r"bytes_read$",
+            "files_opened",
+        ]
+    ),
 }
 #: Asked in their own way alone: the default model; one that takes the mean for what is missing itself; one that
 #: looks at no counter.
@@ -61,7 +70,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "datasets")
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--models", default=",".join(model.MODELS))
-    parser.add_argument("--shares", default="0,10,30,50", help="percent of the counters that are gone")
+    parser.add_argument("--shares", default="0,10,30,50", help="percent of the counters and events that are gone")
     parser.add_argument("--draws", type=int, default=5, help="draws of each share in each fold")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--folds", type=int, default=5)
@@ -81,9 +90,10 @@ def score(table: str, data: Dataset, arguments: argparse.Namespace) -> Scores:
             for name in arguments.models.split(","):
                 print(f"{table} seed {seed} fold {fold + 1}/{len(parts)}: {name}", file=sys.stderr, flush=True)
                 predictor = made(name, seed).learn(train)
-                # The same seed for every model: each loses the same counters.
-                for scenario, gone_c in scenarios(data.counters, arguments, np.random.default_rng([seed, fold])):
-                    gone_f = np.isin(data.X.columns.names, np.array(data.counters)[gone_c])
+                # The same seed for every model: each loses the same counters and events.
+                measured = data.X.columns.measured
+                for scenario, gone_c in scenarios(measured, arguments, np.random.default_rng([seed, fold])):
+                    gone_f = np.isin(data.X.columns.names, np.array(measured)[gone_c])
                     measured_nf = held_out.X.values_nf
                     ways = {name: np.where(gone_f, np.nan, measured_nf)}
                     if name not in ONE_WAY:
@@ -101,19 +111,19 @@ def made(name: str, seed: int) -> Any:
 
 
 def scenarios(
-    counters: tuple[str, ...], arguments: argparse.Namespace, rng: np.random.Generator
+    measured: tuple[str, ...], arguments: argparse.Namespace, rng: np.random.Generator
 ) -> Iterator[tuple[str, Mask]]:
     """Yield what is gone, by name: shares (a larger one holds the smaller), then groups that the table has."""
     shares = [int(share) for share in arguments.shares.split(",")]
     for draw in range(arguments.draws):
-        rank_c = rng.permutation(len(counters))
+        rank_c = rng.permutation(len(measured))
         for share in shares:
-            count = round(len(counters) * share / 100)
+            count = round(len(measured) * share / 100)
             # All draws of nothing, or of everything, are the same one.
-            if draw == 0 or 0 < count < len(counters):
+            if draw == 0 or 0 < count < len(measured):
                 yield f"{share} %", rank_c < count
-    for name, group in GROUPS.items():
-        gone_c = np.isin(counters, group)
+    for name, pattern in GROUPS.items():
+        gone_c = np.array([re.search(pattern, own) is not None for own in measured])
         if gone_c.any():
             yield name, gone_c
 
@@ -138,7 +148,8 @@ def section(table: str, data: Dataset, scored: Scores, arguments: argparse.Names
     lines = [
         f"## {table}, split `workload`",
         "",
-        f"{data.table.workloads:,} workloads, {len(data.platforms)} platforms, {len(data.counters)} counters; "
+        f"{data.table.workloads:,} workloads, {len(data.platforms)} platforms, {len(data.counters)} counters, "
+        f"{len(data.events)} events; "
         f"{folds}, seeds {arguments.seeds}, {arguments.draws} draws of each share; fingerprint "
         f"`{data.table.fingerprint}`.",
         "",
@@ -153,15 +164,15 @@ def section(table: str, data: Dataset, scored: Scores, arguments: argparse.Names
 
 
 def header(arguments: argparse.Namespace) -> str:
-    groups = "; ".join(f"*{name}*: {', '.join(f'`{counter}`' for counter in gone)}" for name, gone in GROUPS.items())
+    groups = "; ".join(f"*{name}*: `{pattern}`" for name, pattern in GROUPS.items())
     return "\n".join(
         [
             opening("Accuracy when counters are missing"),
-            "Models are fitted on full training cells; the held-out cells lose counters, the same for all models: a "
-            f"share of them at random (mean of {arguments.draws} draws a fold; a larger share holds the smaller), or "
-            f"a group ({groups}). Runtime and source platform stay. A model's plain row knows which counters are "
-            "missing; *mean imputed* gets the log-scale mean of the training cells in their place, where its source "
-            "platform offers the counter at all (`ridge` does so itself). typical_factor: lower is "
+            "Models are fitted on full training cells; the held-out cells lose counters and events, the same for all "
+            f"models: a share of them at random (mean of {arguments.draws} draws a fold; a larger share holds the "
+            f"smaller), or a group, by a pattern of names ({groups}). Runtime and source platform stay. A model's "
+            "plain row knows what is missing; *mean imputed* gets the log-scale mean of the training cells in their "
+            "place, where its source platform offers it at all (`ridge` does so itself). typical_factor: lower is "
             "better, 1 is perfect; top1: higher is better.",
             "",
         ]

@@ -10,6 +10,7 @@ from crossperf.dataset import Dataset, Features
 from crossperf.errors import SettingsError
 from crossperf.model import Dnn, VaeDnn
 from crossperf.model.fitted.model import FittedModel, Forecaster, KnownRuns, LatentSpace
+from crossperf.model.learn.sizes import SMOOTH_DROPOUT
 from crossperf.model.learn.training import filled
 from crossperf.model.store import flatten, restore
 from tests.model.conftest import QUICK
@@ -30,14 +31,15 @@ def test_the_regressor_is_three_layers_of_1024_on_the_latent_mean() -> None:
         {"calibrated": False},
         {"cpu_part": 0.0},
         {"vae_part": 0.0},
-        {"feedback_part": 0.0},
-        {"dnn_part": 0.0},
+        {"feedback_part": 0.0, "dnn_part": 0.96},
+        {"dnn_part": 0.1},
         {"kl_schedule": "constant"},
         {"kl_schedule": "cyclical"},
         {"mask_share": 0.2},
         {"bins": 1},
         {"dropout": 0.0},
         {"feedback_weight": 0.0},
+        {"feedback_weight": 0.5},
         {"validation_share": 0.3},
     ],
     ids=str,
@@ -65,25 +67,41 @@ def test_the_summary_says_what_the_latent_space_carries_and_sees_a_collapse(toy_
     assert 0.1 < lively["decoder_gain"] <= 1
     assert not lively["collapsed"]
     # A sigma of 1 on standard features, and no regressor to ask for information: the KL term wins.
-    still = quick(calibrated=False, feedback_part=0.0, vae_part=5.0, kl_schedule="constant").learn(toy_data).summary_
+    still = quick(calibrated=False, feedback_weight=0.0, kl_schedule="constant").learn(toy_data).summary_
     assert still["kl_nats"] < lively["kl_nats"]
     assert still["decoder_gain"] < lively["decoder_gain"]
 
 
+@pytest.mark.parametrize("kind", [VaeDnn, Dnn])
+def test_units_of_the_first_layer_stay_active_however_many_bins_they_see(kind: Any, toy_data: Dataset) -> None:
+    """Places in bins are never negative: uncentred, most units would be pushed below zero for every cell."""
+    part = kind(**QUICK[kind.name] | {"bins": 60}).learn(toy_data).fitted_.part
+    first = part.vae_encoder if kind is VaeDnn else part.regressor
+    inputs_ni = part.inputs(part.encoder(toy_data.X.values_nf))
+    active_nu = inputs_ni @ first.weights[0].T + first.biases[0] > 0
+    assert active_nu.any(axis=0).mean() > 0.9
+
+
 def test_what_is_learned_belongs_to_the_workload_whichever_platform_was_profiled(toy_data: Dataset) -> None:
     """Targets of one workload differ by their source alone, which the network never sees of them."""
-    part = quick().learn(toy_data).fitted_.part
-    assert part.source_free
-    predicted_np = part.predict(toy_data.X)
-    own_n = predicted_np[np.arange(len(toy_data)), toy_data.source_n]
+    fitted = quick().learn(toy_data).fitted_
+    assert fitted.of_workload
+    own_n = fitted.predict(toy_data.X)[np.arange(len(toy_data)), toy_data.source_n]
     assert (own_n == 0).all()
-    np.testing.assert_allclose(part.mean_p.mean(), 0.0, atol=1e-9)
+    np.testing.assert_allclose(fitted.part.mean_p.mean(), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [VaeDnn, Dnn])
+def test_times_relative_to_the_source_can_be_asked_for_as_target(kind: Any, toy_data: Dataset) -> None:
+    fitted = kind(**QUICK[kind.name], target="source").learn(toy_data).fitted_
+    assert not fitted.of_workload
+    np.testing.assert_allclose(fitted.part.mean_p, toy_data.y.mean(axis=0))
 
 
 @pytest.mark.parametrize("kind", [VaeDnn, Dnn])
 def test_targets_that_are_not_relative_to_the_source_are_learned_as_they_are(kind: Any, toy_data: Dataset) -> None:
     model = kind(**QUICK[kind.name]).fit(toy_data.X, toy_data.y + 3.0)
-    assert not model.fitted_.part.source_free
+    assert not model.fitted_.of_workload
     assert model.predict(toy_data.X).mean() == pytest.approx(toy_data.y.mean() + 3.0, abs=0.5)
 
 
@@ -94,15 +112,37 @@ def test_a_platform_that_cannot_run_a_workload_teaches_nothing_and_hurts_nothing
     kept_n = ~(cannot_w[toy_data.workload_n] & (toy_data.source_n == gpu))
     gappy_np = np.where(cannot_w[toy_data.workload_n][:, None] & (np.arange(gpu + 1) == gpu), np.nan, toy_data.y)
     model = quick().fit(toy_data.X[kept_n], gappy_np[kept_n])
-    assert model.fitted_.part.source_free
+    assert model.fitted_.of_workload
     predicted_np = model.predict(toy_data.X[kept_n])
     assert np.isfinite(predicted_np).all()
     assert np.nanmean(np.abs(predicted_np - gappy_np[kept_n])) < 0.3 * np.nanmean(np.abs(gappy_np[kept_n]))
 
 
+def test_answers_are_drawn_towards_the_mean_where_held_out_groups_ask_for_it(toy_data: Dataset) -> None:
+    """Noise that no feature tells of: the best answer on new workloads is the mean of the known ones."""
+    noise_wp = np.random.default_rng(0).normal(size=(len(toy_data.workloads), len(toy_data.platforms)))
+    noise_np = noise_wp[toy_data.workload_n]
+    own_n1 = np.take_along_axis(noise_np, toy_data.source_n[:, None], axis=1)
+    of_noise = quick(tune=True).fit(toy_data.X, noise_np - own_n1).summary_
+    of_law = quick(tune=True).learn(toy_data).summary_
+    assert of_noise["kept"] < 0.6
+    assert of_law["kept"] > 0.9
+
+
+def test_smooth_settings_give_way_to_sharp_ones_for_cells_of_known_workloads(toy_data: Dataset) -> None:
+    """The same noise is learned by heart where other runs of the workload are known, as the groups say."""
+    noise_wp = np.random.default_rng(0).normal(size=(len(toy_data.workloads), len(toy_data.platforms)))
+    noise_np = noise_wp[toy_data.workload_n]
+    target_np = noise_np - np.take_along_axis(noise_np, toy_data.source_n[:, None], axis=1)
+    settings: dict[str, Any] = {"tune": True, "dropout": None, "epochs": 60}
+    of_cells = quick(**settings).fit(toy_data.X, target_np, groups=np.arange(len(toy_data))).summary_
+    of_workloads = quick(**settings).fit(toy_data.X, target_np).summary_
+    assert (of_cells["dropout"], of_workloads["dropout"]) == (0.0, SMOOTH_DROPOUT)
+
+
 def test_held_out_groups_are_whole_and_of_the_share_asked_for() -> None:
     groups = np.repeat(np.arange(20), 5)
-    train, held_out = quick(validation_share=0.25)._hold_out(groups)
+    train, held_out = quick()._hold_out(groups, 0.25)
     assert len(set(groups[held_out])) == 5
     assert not set(groups[train]) & set(groups[held_out])
     assert len(train) + len(held_out) == 100
@@ -115,6 +155,10 @@ def test_held_out_groups_are_whole_and_of_the_share_asked_for() -> None:
         ({"dropout": 1.0}, "dropout: found 1.0 for the model 'vae-dnn', expected a share below 1"),
         ({"learning_rate": -1.0}, "learning_rate: found -1.0 for the model 'vae-dnn', expected 0 or more"),
         ({"kl_schedule": "sudden"}, "kl_schedule: found 'sudden' for the model 'vae-dnn', expected one of linear"),
+        (
+            {"feedback_part": 0.0},
+            "feedback_part: found 0.0 for the model 'vae-dnn', expected more than 0 where dnn_part",
+        ),
         ({"device": "warp9"}, "device: found 'warp9'"),
     ],
 )
@@ -156,7 +200,6 @@ def test_plain_arrays_predict_what_torch_does(kind: Any, toy_data: Dataset, monk
     with torch.no_grad():
         standard_np = fitted._forward(networks[0].eval(), x_nf, seen_nf).double().numpy()
     expected_np = standard_np * part.scale_p + part.mean_p
-    expected_np -= expected_np[np.arange(len(toy_data)), toy_data.source_n][:, None]
     np.testing.assert_allclose(part.predict(toy_data.X), expected_np, rtol=0, atol=1e-5)
 
 

@@ -140,11 +140,10 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
         "without calibrated sigma": {"calibrated": False},
         "without CPU first": {"cpu_part": 0.0},
         "without KL schedule": {"kl_schedule": "constant"},
-        "with cyclical KL": {"kl_schedule": "cyclical"},
-        "without feedback": {"vae_part": 0.82, "feedback_part": 0.0, "dnn_part": 0.96},
+        "without feedback": {"feedback_weight": 0.0},
+        "with the regressor alone last": {"feedback_part": 0.8, "dnn_part": 0.16},
         "without bins": {"bins": 1},
         "with masking": {"mask_share": 0.1},
-        "with early stopping": {"validation_share": 0.15},
     }
 
     makers = {name: partial(model.make, "vae-dnn", seed=seed, **settings) for name, settings in off.items()}

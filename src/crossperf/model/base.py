@@ -36,6 +36,9 @@ class Groups:
     app_n: Integers
     cpu_n: Mask
 
+    def __getitem__(self, rows_n: Integers) -> Groups:
+        return Groups(self.workload_n[rows_n], self.app_n[rows_n], self.cpu_n[rows_n])
+
 
 class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regressor from features to log relative times, one column a platform.

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from crossperf.model.learn.sizes import BATCHES, BINS, EPOCHS, LATENT, Sized
+from crossperf.model.learn.sizes import BATCHES, BINS, EPOCHS, HIGHEST_RATE, LATENT, Sized
 
-SEED = {"width": 1024}
+SEED: dict[str, Any] = {}
 
 
 @pytest.mark.parametrize("cells", [2, 100, 1_500, 10_000, 1_000_000])
@@ -25,6 +25,12 @@ def test_a_longer_table_is_seen_less_often_in_more_steps() -> None:
     steps = [Sized.of(cells, 50, SEED).steps(cells) for cells in sizes]
     assert epochs == sorted(epochs, reverse=True)
     assert steps[-1] > 5 * steps[-2]
+
+
+def test_wider_layers_learn_at_a_lower_rate() -> None:
+    sized = Sized.of(1_000, 50, SEED)
+    assert sized.rate_of(64) == sized.rate_of(256) == HIGHEST_RATE
+    assert sized.rate_of(2048) == sized.rate_of(1024) / 2 == 1 / 2048
 
 
 def test_a_wide_table_gets_fewer_bins() -> None:

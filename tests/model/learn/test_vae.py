@@ -109,6 +109,30 @@ def test_information_is_that_of_a_channel_worked_by_hand() -> None:
     assert (facts.informed_units, facts.collapsed) == (1, False)
 
 
+def test_a_mean_folded_into_the_bias_changes_no_answer() -> None:
+    torch.manual_seed(0)
+    x, seen = torch.randn(50, 3) + 2.0, (torch.rand(50, 3) > 0.2).float()
+    inputs = vae.Inputs(3, Bins.fit(x.numpy().astype(np.float64), most=4))
+    layer = torch.nn.Linear(inputs.count, 5)
+    inputs.centre_on(x, seen)
+    centred = inputs(x, seen)
+    assert torch.allclose(centred.mean(dim=0), torch.zeros(inputs.count), atol=1e-6)
+    expected = layer(centred)
+    inputs.fold_into(layer)
+    assert torch.allclose(layer(inputs(x, seen)), expected, atol=1e-5)
+    assert (inputs.centre == 0).all()
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
+def test_values_that_are_heard_with_a_weight_are_the_same_and_their_gradients_are_not(weight: float) -> None:
+    values = torch.tensor([1.0, -2.0], requires_grad=True)
+    heard = vae.heard(values, weight)
+    assert torch.equal(heard, values)
+    (3.0 * heard).sum().backward()  # type: ignore[no-untyped-call]
+    assert values.grad is not None
+    assert torch.allclose(values.grad, torch.full((2,), 3.0 * weight))
+
+
 def test_what_the_first_layer_sees_in_training_is_what_the_fitted_model_computes() -> None:
     rng = np.random.default_rng(0)
     standard_nf = rng.normal(size=(50, 3))

@@ -19,8 +19,8 @@ from crossperf.model.fitted.scales import Encoder
 Singles = NDArray[np.float32]
 #: Cells predicted at a time: large enough for the matrix units, small enough for the caches.
 _ROWS = 512
-#: Bins are no narrower than this: a feature that hardly varies says nothing about where in it a cell lies.
-NARROWEST_BIN = 1e-3
+#: Bins are no narrower than this, in spreads of a feature: single precision would not tell places in them apart.
+NARROWEST_BIN = 1e-5
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,7 @@ def _edges(values_n: Floats, most: int) -> Floats:
 
 @dataclass(frozen=True)
 class Network:
-    """A regressor from encoded features to standardised targets.
-
-    ``source_free``: what it learned belongs to the workload, whichever platform it was measured on; times relative to
-    the source follow from it.
-    """
+    """A regressor from encoded features to standardised targets."""
 
     kind: ClassVar[str] = "network"
     encoder: Encoder
@@ -103,12 +99,10 @@ class Network:
     scale_p: Floats
     regressor: Mlp
     bins: Bins | None = field(default=None, kw_only=True)
-    source_free: bool = field(default=False, kw_only=True)
 
     def predict(self, features: Features) -> Floats:
-        """Return log relative times."""
-        predicted_np = self._in_chunks(self._forward, features) * self.scale_p + self.mean_p
-        return to_source(predicted_np, features.source_n) if self.source_free else predicted_np
+        """Return targets as they were learned."""
+        return self._in_chunks(self._forward, features) * self.scale_p + self.mean_p
 
     def _forward(self, inputs_ni: Singles) -> Singles:
         return self.regressor(inputs_ni)

@@ -92,12 +92,15 @@ class PooledDropout(nn.Module):
 class Inputs(nn.Module):
     """What a first layer sees: features with zeros where nothing was measured, which were, and places in their bins.
 
-    So a zero that was measured and a counter that was not are two different inputs.
+    So a zero that was measured and a counter that was not are two different inputs. While training, inputs are less
+    their mean over the cells. Places in bins are never negative: without this, a step of the optimizer that moves all
+    weights of a unit the same way moves its sum by the thousands of them, and most units soon were never active again.
     """
 
     feature: Tensor
     lower: Tensor
     width: Tensor
+    centre: Tensor
 
     def __init__(self, features: int, bins: Bins | None = None) -> None:
         super().__init__()
@@ -107,14 +110,23 @@ class Inputs(nn.Module):
             ("feature", "lower", "width"), (bins.feature_b, bins.lower_b, bins.width_b), strict=True
         ):
             self.register_buffer(name, torch.from_numpy(values))
+        self.register_buffer("centre", torch.zeros(self.count))
 
     def forward(self, x_nf: Tensor, seen_nf: Tensor) -> Tensor:
         """Return the inputs, N x I."""
-        plain_ni = [x_nf * seen_nf, seen_nf]
-        if not len(self.feature):
-            return torch.cat(plain_ni, dim=1)
         place_nb = ((x_nf[:, self.feature] - self.lower) / self.width).clamp(0.0, 1.0) * seen_nf[:, self.feature]
-        return torch.cat([*plain_ni, place_nb], dim=1)
+        return torch.cat([x_nf * seen_nf, seen_nf, place_nb], dim=1) - self.centre
+
+    def centre_on(self, x_nf: Tensor, seen_nf: Tensor) -> None:
+        """Take the mean of these cells from all inputs."""
+        with torch.no_grad():
+            self.centre.add_(self(x_nf, seen_nf).mean(dim=0))
+
+    def fold_into(self, layer: nn.Linear) -> None:
+        """Move the mean into the bias of the layer that sees the inputs: the same answers from inputs as they are."""
+        with torch.no_grad():
+            layer.bias.sub_(layer.weight @ self.centre)
+            self.centre.zero_()
 
 
 class Vae(nn.Module):
@@ -147,6 +159,11 @@ def kl_to_standard_normal(mean_nk: Tensor, log_var_nk: Tensor) -> Tensor:
 def kl_by_unit(mean_nk: Tensor, log_var_nk: Tensor) -> Tensor:
     """Return KL(q(z|x) || N(0, I)) of each cell and latent unit, in nats."""
     return 0.5 * (mean_nk.square() + log_var_nk.exp() - 1.0 - log_var_nk)
+
+
+def heard(values: Tensor, weight: float) -> Tensor:
+    """Return the same values, through which gradients flow back with a weight."""
+    return values if weight == 1.0 else weight * values + (1.0 - weight) * values.detach()
 
 
 def optimal_log_sigma(x_nf: Tensor, decoded_nf: Tensor, seen_nf: Tensor) -> Tensor:
