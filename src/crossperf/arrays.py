@@ -48,6 +48,6 @@ def axes_of(record: Any) -> dict[str, int]:
 
 def refuse_outside(name: str, numbers: NDArray[Any], end: int) -> None:
     """Raise `ValueError` unless whole numbers count from 0 to below `end`."""
-    if numbers.size and not (0 <= int(numbers.min()) and int(numbers.max()) < end):
+    if numbers.size and not (int(numbers.min()) >= 0 and int(numbers.max()) < end):
         outside = int(numbers.min()) if numbers.min() < 0 else int(numbers.max())
         raise ValueError(f"{name} holds {outside:,}, expected numbers from 0 to below {end:,}")

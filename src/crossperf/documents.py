@@ -10,6 +10,7 @@ import json
 import os
 import re
 import stat
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -26,6 +27,7 @@ _TEXTS = re.compile(rb'"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _BRACKETS = bytes(_STEP)
 _NO_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
+_MOST_DOTS = 200
 #: How JSON spells half of a pair of UTF-16, which is no character by itself.
 _HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -63,6 +65,28 @@ def parse(data: bytes, *, lenient: bool = False) -> Any:
     if _HALVES.search(text):
         _refuse_halves(value)
     return value
+
+
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """Return the tables of some TOML; whatever is wrong with it raises `ValueError` with the reason in words.
+
+    A dotted key nests as deep as it is long, and Python's parser takes time and memory by the square of that.
+    """
+    if any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
+        raise ValueError(f"a line has more than {_MOST_DOTS} dots")
+    try:
+        facts = tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError("it is not UTF-8 text") from error
+    except RecursionError as error:
+        raise ValueError(f"its tables are nested more than {DEEPEST} deep") from error
+    level: list[Any] = [facts]
+    for _ in range(DEEPEST):
+        nested = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [part for parts in nested for part in parts if isinstance(part, dict | list)]
+    if level:
+        raise ValueError(f"its tables are nested more than {DEEPEST} deep")
+    return facts
 
 
 def depth_of(data: bytes) -> int:
@@ -112,11 +136,11 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
 class Document:
     """A kind of JSON file: what it holds, the formats that are read, and what to do about one that is not.
 
-    >>> kind = Document("an evaluation", "Evaluate again.", format=3, oldest=2)
+    >>> kind = Document("scores", "Evaluate again.", format=3, oldest=2)
     >>> kind.check({"format": 99}, "e.json")
     Traceback (most recent call last):
     ...
-    crossperf.errors.CrossperfError: e.json: found format 99, expected an evaluation of format 2 or 3. Upgrade crossperf.
+    crossperf.errors.CrossperfError: e.json: found format 99, expected scores of format 2 or 3. Upgrade crossperf.
     """
 
     noun: str
@@ -172,10 +196,10 @@ class Document:
         return self.error(f"{where}: {problem}, expected {expected}. {self.cure}", path=str(where))
 
 
-def at(facts: Mapping[str, Any], key: str, kind: type[T]) -> T:
+def at(facts: Mapping[str, Any], key: str, kind: Any) -> Any:
     """Return one entry of an object as a type; an absent one and a misfit raise `plain.MisfitError` with the place."""
-    if key not in facts:
-        raise plain.MisfitError(f"no {key!r}", "all entries")
+    if not isinstance(facts, Mapping) or key not in facts:
+        raise plain.MisfitError(f"no {key!r}", "one")
     try:
         return plain.from_json(kind, facts[key])
     except plain.MisfitError as misfit:

@@ -233,14 +233,14 @@ def _read_mapping(kind: Any, facts: Any) -> dict[str, Any]:
 
 def _read_dataclass(kind: Any, facts: Any) -> Any:
     if not isinstance(facts, Mapping):
-        raise MisfitError(shown(facts), f"an object with the fields of {kind.__name__}")
+        raise MisfitError(shown(facts), "an object")
     kinds = _kinds(kind)
     values = {}
     for field in fields(kind):
         if _key(field) in facts:
             values[field.name] = _below(_key(field), kinds[field.name], facts[_key(field)])
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise MisfitError(f"no {_key(field)!r}", f"all fields of {kind.__name__}")
+            raise MisfitError(f"no {_key(field)!r}", "one")
     try:
         return kind(**values)
     except MisfitError:

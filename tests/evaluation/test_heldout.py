@@ -123,10 +123,13 @@ def test_gaps_in_the_truth_stay_gaps(tmp_path: Path) -> None:
         ("{", "is not JSON"),
         ("[]", "found a list of 0, expected what 'crossperf evaluate --json' writes, which is an object"),
         ("{}", "found no format, expected what 'crossperf evaluate --json' writes"),
-        ('{"format": 1}', "found format 1, expected what 'crossperf evaluate --json' writes of format 2 or 3. Evaluate"),
+        (
+            '{"format": 1}',
+            "found format 1, expected what 'crossperf evaluate --json' writes of format 2 or 3. Eval",
+        ),
         ('{"format": 4}', "found format 4, expected what 'crossperf evaluate --json' writes of format 2 or 3. Upgrade"),
-        ('{"format": 2}', "found no 'models', expected all entries"),
-        ('{"format": 3}', "found no 'table', expected all fields of Evaluation"),
+        ('{"format": 2}', "found no 'models', expected one"),
+        ('{"format": 3}', "found no 'table', expected one"),
     ],
 )
 def test_what_is_no_evaluation_is_one_clear_sentence(tmp_path: Path, text: str, sentence: str) -> None:

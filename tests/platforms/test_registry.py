@@ -40,7 +40,10 @@ def test_a_name_is_given_once_unless_it_is_replaced(tmp_path: Path) -> None:
         ("[" * 100_000, "is not JSON"),
         ("[]", "found a list of 0, expected a file of platforms"),
         ('{"platforms": []}', "found no format, expected a file of platforms"),
-        ('{"format": 2, "platforms": []}', "found format 2, expected a file of platforms of format 1. Upgrade crossperf"),
+        (
+            '{"format": 2, "platforms": []}',
+            "found format 2, expected a file of platforms of format 1. Upgrade",
+        ),
         ('{"format": 1}', "no list 'platforms'"),
         ('{"format": 1, "platforms": [{"name": "a", "facts": {"x": NaN}}]}', "NaN is no number"),
         ('{"format": 1, "platforms": [{"name": "a"}, {"name": "a"}]}', "the name 'a' stands twice"),

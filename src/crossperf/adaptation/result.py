@@ -113,7 +113,7 @@ class Transfer:
         written = _DOCUMENT.check(facts, where)
         try:
             if written.get("split") != "platform":
-                raise plain.MisfitError(plain.shown(written.get("split")), "'platform'", ("split",))  # noqa: TRY301
+                raise plain.MisfitError(plain.shown(written.get("split")), "'platform'", ("split",))
             return plain.from_json(cls, _as_format_2(written) if written["format"] == 1 else written)
         except ValueError as error:
             raise _DOCUMENT.misfit(error, where) from error

@@ -26,14 +26,13 @@ The left side is always crossperf's name, the right side the table's. Columns th
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import COUNTERS
-from crossperf.documents import DEEPEST, parse, read_bytes
+from crossperf.documents import parse, parse_toml, read_bytes
 from crossperf.errors import did_you_mean, some_of
 from crossperf.importers import tabular
 from crossperf.importers.files import unusable
@@ -44,7 +43,7 @@ from crossperf.records import COLUMNS
 from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, as_number, check_value, failed, is_missing, typed
 
 _SECTIONS = ("columns", "constants", "events", "counters")
-#: A mapping names columns: it is short, and TOML takes a time that grows with the square of a long key.
+#: A mapping names columns: it is short.
 _MOST_BYTES = 1 << 18
 _MOST_SHOWN = 20
 _KEYS = ("tool", "missing", *_SECTIONS)
@@ -135,35 +134,23 @@ def _constant_problem(name: str, value: Any) -> str | None:
     problem = check_value(name, value, need_runtime=False) if scalar else None
     if scalar and problem is None:
         return None
-    return f"found {shown(value)} for constants.{name}, expected {problem.expected if problem else 'a number or a text'}"
+    return (
+        f"found {shown(value)} for constants.{name}, expected {problem.expected if problem else 'a number or a text'}"
+    )
 
 
 def _parse(path: Path) -> dict[str, Any]:
     kind = "JSON" if path.suffix == ".json" else "TOML"
     try:
-        data = read_bytes(path, _MOST_BYTES)
-        facts = parse(data) if kind == "JSON" else tomllib.loads(data.decode("utf-8"))
-        depth = 0 if kind == "JSON" else _depth(facts)
+        facts = (parse if kind == "JSON" else parse_toml)(read_bytes(path, _MOST_BYTES))
     except OSError as error:
         raise unusable(path, f"cannot be read ({error.strerror}), expected a mapping file. Check the file.") from error
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deep" if isinstance(error, RecursionError) else error
-        problem = f"found text that is not {kind} ({reason}), expected a mapping file. Correct it."
+    except ValueError as error:
+        problem = f"found text that is not {kind} ({error}), expected a mapping file. Correct it."
         raise unusable(path, problem) from error
-    if not isinstance(facts, dict) or depth > DEEPEST:
-        what = f"tables nested more than {DEEPEST} deep" if depth else shown(facts)
-        raise unusable(path, f"found {what}, expected an object of sections. Correct the mapping file.")
+    if not isinstance(facts, dict):
+        raise unusable(path, f"found {shown(facts)}, expected an object of sections. Correct the mapping file.")
     return facts
-
-
-def _depth(facts: Any) -> int:
-    """Return how deep tables and lists are nested; dotted keys of TOML nest as deep as they are long."""
-    level, depth = [facts], 0
-    while level and depth <= DEEPEST:
-        nested = (part.values() if isinstance(part, dict) else part for part in level)
-        level = [part for parts in nested for part in parts if isinstance(part, dict | list)]
-        depth += 1
-    return depth
 
 
 def _source(value: Any) -> Source | None:

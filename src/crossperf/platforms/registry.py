@@ -68,7 +68,9 @@ def read(path: str | Path) -> list[Platform]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise PlatformError(f"{path}: cannot be read ({error.strerror}). Choose another file.", path=str(path)) from error
+        raise PlatformError(
+            f"{path}: cannot be read ({error.strerror}). Choose another file.", path=str(path)
+        ) from error
     document = _DOCUMENT.read(path)
     entries = document.get("platforms")
     if not isinstance(entries, list):

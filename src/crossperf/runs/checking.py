@@ -6,8 +6,6 @@ here. Both roads ask `rules` about values and `problems_across` about rows that 
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -15,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.errors import did_you_mean
-from crossperf.records import COLUMNS, OK, Run, can_run, versions
+from crossperf.records import COLUMNS, Run, can_run, versions
 from crossperf.runs import jsonl, rules
-from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, Problem, as_number, is_counter
+from crossperf.runs.rules import TEXTS, Problem, as_number, is_counter
 
 #: A run as a record, or as the object that a line of JSONL holds.
 Record = Run | Mapping[str, Any]

@@ -80,16 +80,16 @@ def _plain_column(path: object, column: pl.Series) -> pl.Series:
     name, kind = column.name, column.dtype
     if kind.is_nested() and (name in COLUMNS or is_counter(name)):
         return column  # a problem of its own, with those of other columns
-    try:
-        if kind.is_nested():
-            texts = [None if value is None else json.dumps(value, default=str) for value in column.to_list()]
-            return pl.Series(name, texts, dtype=pl.String)
-        if not isinstance(kind, pl.Binary | pl.Object):
-            return column.cast(pl.String)
-    except (Exception, PanicException):  # a type that polars itself cannot show
-        pass
     problem = Problem(f"values of type {kind}", "numbers or texts", "Write them as one of these.", column=name)
-    raise unusable(path, [problem])
+    if isinstance(kind, pl.Binary | pl.Object):
+        raise unusable(path, [problem])
+    try:
+        if not kind.is_nested():
+            return column.cast(pl.String)
+        texts = [None if value is None else json.dumps(value, default=str) for value in column.to_list()]
+        return pl.Series(name, texts, dtype=pl.String)
+    except (Exception, PanicException) as error:  # a type that polars itself cannot show
+        raise unusable(path, [problem]) from error
 
 
 def _torn(path: Path, frame: pl.DataFrame) -> list[Problem]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crossperf.errors import RunsTableError
 from crossperf import documents, plain
+from crossperf.errors import RunsTableError
 from crossperf.records import FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import rules
 from crossperf.runs.rules import COUNTER_PREFIX, Problem
@@ -44,7 +44,9 @@ def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
 
 def newer_format(written: Any, number: int | None = None) -> Problem:
     """Return the problem of runs whose format is not known."""
-    return Problem(f"format {plain.shown(written)}", f"runs of format {FORMAT}", "Upgrade crossperf.", number, RUNS_FORMAT)
+    return Problem(
+        f"format {plain.shown(written)}", f"runs of format {FORMAT}", "Upgrade crossperf.", number, RUNS_FORMAT
+    )
 
 
 def _no_object(facts: Any, number: int) -> Problem:
