@@ -6,7 +6,7 @@ import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ _ByPlatform = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str, A
 WAYS = ("adapted", "suggested", "scratch", "full")
 
 
+_Factor = Annotated[float, plain.Between(above=0.0)]
+
+
 @dataclass(frozen=True)
 class TransferScore:
     """The typical factors of one model on one new platform, learned one way from some workloads measured there.
@@ -36,8 +39,8 @@ class TransferScore:
     shots: str
     way: str
     platform: str
-    column: float
-    vector: float
+    column: _Factor
+    vector: _Factor
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,6 +21,10 @@ Split = Literal["row", "workload", "app"]
 SPLITS: tuple[Split, ...] = ("row", "workload", "app")
 
 
+#: The logarithm of no time in seconds is as large.
+_LONGEST = 100.0
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """N cells of W workloads on P platforms; one cell is one workload seen from one source platform.
@@ -52,6 +56,8 @@ class Cells:
             raise ValueError("the platforms do not fit together")
         if self.runnable_w and len(self.runnable_w) != sizes["w"]:
             raise ValueError("'runnable' does not fit the workloads")
+        if (np.abs(self.log_time_wp) > _LONGEST).any():
+            raise ValueError("a time is none that a clock could show")
         refuse_outside("workload", self.workload_n, sizes["w"])
         refuse_outside("source", self.source_n, sizes["p"])
 

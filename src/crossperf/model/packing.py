@@ -119,4 +119,6 @@ def _packed(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
 def _unpacked(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
     if not name.endswith(_FROM_PLACE):
         return name, array
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError(f"{name} holds {array.dtype} of shape {array.shape}, expected a row of whole numbers")
     return name.removesuffix(_FROM_PLACE), array.astype(np.int64) + np.arange(len(array))

@@ -9,6 +9,7 @@ gives its type, and the names of a tree's fields give what they point to. Nothin
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -25,6 +26,10 @@ from crossperf.model.fitted.model import FittedModel, KnownRuns
 _DEEPEST_TREE = 2_000
 #: What an index field points to, by its stem: the axis whose length bounds it.
 _POINTS_TO = {"root": "m", "left": "m", "right": "m", "value_row": "l"}
+
+
+#: Fields that others are divided by: these words, then the axes.
+_DIVISOR = re.compile(r"\.(scale|spread|width|length)_[a-z0-9]{1,4}\Z")
 
 
 def refuse_unsound(fitted: FittedModel, features: Features, cells: Cells) -> None:
@@ -93,6 +98,8 @@ def _refuse_numbers(record: Any, path: str, array: NDArray[Any]) -> None:
         sound = np.isfinite(array) | may(array).astype(bool)
         if not sound.all():
             raise ValueError(f"{path} holds {array[~sound][0]}, expected finite numbers")
+        if _DIVISOR.search(path) and (array <= 0).any():
+            raise ValueError(f"{path} holds {array.min()}, expected numbers above 0")
     elif array.dtype.kind == "i" and array.size and array.min() < 0:
         raise ValueError(f"{path} holds {array.min()}, expected indices of 0 or more")
 
@@ -118,8 +125,9 @@ def _refuse_trees(path: str, root_t: NDArray[Any], left_m: NDArray[Any], right_m
 def _refuse_answer(fitted: FittedModel, features: Features, platforms: int) -> None:
     """Ask the model about one cell: parts that fit alone may not fit together."""
     asked = features[:1] if len(features) else _blank(fitted.columns)
-    forecast = fitted.forecast(asked) if fitted.forecasts else None
-    predicted_np = fitted.predict(asked) if forecast is None else forecast.log_relative_np
+    with np.errstate(all="ignore"):
+        forecast = fitted.forecast(asked) if fitted.forecasts else None
+        predicted_np = fitted.predict(asked) if forecast is None else forecast.log_relative_np
     if predicted_np.shape != (1, platforms) or not np.isfinite(predicted_np).all():
         raise ValueError(f"it does not answer with a time for each of its {platforms} platforms")
     if forecast is not None:

@@ -32,7 +32,7 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
 from crossperf.documents import MEGABYTE, Document, read_bytes
-from crossperf.errors import CrossperfError, ModelFolderError
+from crossperf.errors import CrossperfError, ModelFolderError, shortened
 from crossperf.files import Folder
 from crossperf.model import packing, soundness
 from crossperf.model.fitted.model import FittedModel, Part
@@ -147,7 +147,10 @@ def _value(kind: Any, state: Mapping[str, NDArray[Any]], name: str) -> Any:
         return tuple(arguments[0](value) for value in array.tolist())
     if origin is np.ndarray:
         # NDArray[T] is ndarray[shape, dtype[T]]; a file may hold a narrower type.
-        return array.astype(typing.get_args(arguments[1])[0], copy=False)
+        meant = np.dtype(typing.get_args(arguments[1])[0])
+        if array.dtype.kind not in ("iu" if meant.kind in "iu" else meant.kind):
+            raise ValueError(f"{name} holds {array.dtype}, expected {meant}")
+        return array.astype(meant, copy=False)
     return kind(array.item()) if kind in (int, float, bool, str) else array
 
 
@@ -254,7 +257,7 @@ def load(folder: str | os.PathLike[str] | None = None, *, trust: bool = False) -
     except CrossperfError:
         raise
     except Exception as error:  # whatever the libraries underneath raise on a damaged folder
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = shortened(f"{type(error).__name__}: {error}".splitlines()[0], 300)
         raise ModelFolderError(
             f"{source}: the model does not load ({reason}), expected what 'crossperf train' wrote. Train it again.",
             path=str(source),

@@ -6,7 +6,9 @@ import csv
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -37,7 +39,7 @@ def read_columns(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
     except CrossperfError:
         raise
     except (Exception, PanicException) as error:  # whatever polars and its Rust raise on a damaged file
-        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         advice = "It may be cut short or of another format: copy or write it again."
         damaged = Problem(f"a file that does not read as {kind} ({reason})", f"a whole {kind} file", advice)
         raise unusable(path, [damaged]) from error
@@ -47,7 +49,9 @@ def _read(path: Path, kind: str) -> tuple[pl.DataFrame, list[Problem]]:
     if path.stat().st_size == 0:
         return pl.DataFrame(), []
     if kind == "parquet":
-        return known_columns(path, pl.read_parquet(path, glob=False)), []
+        with _hushed():
+            frame = pl.read_parquet(path, glob=False)
+        return known_columns(path, frame), []
     if kind.startswith("csv"):
         frame = pl.read_csv(path, infer_schema=False, glob=False)
         doubled = [name.partition("_duplicated_")[0] for name in frame.columns if "_duplicated_" in name]
@@ -55,6 +59,21 @@ def _read(path: Path, kind: str) -> tuple[pl.DataFrame, list[Problem]]:
         return known_columns(path, frame), _torn(path, frame) if kind == "csv" else []
     rows, problems = split_rows(jsonl.rows(path))
     return columns_of_rows(rows, path), problems
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep what is written to standard error until all went well: Rust tells of a panic there before polars raises."""
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as talk:
+        os.dup2(talk.fileno(), 2)
+        try:
+            yield
+            talk.seek(0)
+            os.write(kept, talk.read())
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def known_columns(path: object, frame: pl.DataFrame) -> pl.DataFrame:

@@ -197,7 +197,7 @@ def check_columns(columns: Sequence[str]) -> list[Problem]:
     for name in missing:
         advice = f"Add it, or rename the column that holds it{did_you_mean(name, strangers)}."
         problems.append(Problem(f"no column {name!r}", f"the columns {', '.join(REQUIRED)}", advice, column=name))
-    for name in strangers:
+    for name in strangers[:MOST_SHOWN]:
         hint = _nearest_known(name)
         if hint and not any(f"'{required}'" in hint for required in missing):
             expected = "a known column or one that starts with 'counter.'"
