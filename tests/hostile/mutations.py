@@ -204,7 +204,7 @@ def mutated_frame(data: bytes, rng: random.Random) -> bytes:
 _COLUMNS: list[Callable[[int], pl.Series]] = [
     lambda height: pl.Series([timedelta(days=1)] * height),
     lambda height: pl.Series([b"\xff\x00"] * height),
-    lambda height: pl.Series([datetime(2026, 1, 1)] * height),  # noqa: DTZ001
+    lambda height: pl.Series([datetime(2026, 1, 1)] * height),
     lambda height: pl.Series([time(1, 2)] * height),
     lambda height: pl.Series([[1, 2]] * height),
     lambda height: pl.Series([{"a": b"x"}] * height),

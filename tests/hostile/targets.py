@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossperf import dataset, evaluation, model, plain, records
+from crossperf import dataset, evaluation, model, records
 from crossperf.adaptation.result import Transfer, TransferScore
 from crossperf.dataset.cells import TableFacts
 from crossperf.datasets import toy
@@ -22,6 +22,9 @@ from crossperf.platforms import registry
 from crossperf.platforms.facts import CpuCache, Gpu, MachineFacts
 from crossperf.records import Familiarity, Prediction, Run
 from crossperf.runs import checking, events, jsonl, table
+
+#: What real tools wrote.
+DATA = Path(__file__).parents[1] / "data"
 
 
 @dataclass(frozen=True)
@@ -244,15 +247,29 @@ def seal(folder: Path) -> None:
     """Write the digest of what a folder holds now, as somebody would who wants his changes believed."""
     path = folder / "model.json"
     try:
-        facts = json.loads(path.read_bytes())
+        facts = json.loads(path.read_bytes().decode())
         digest = store.digest_of(facts, (folder / "arrays.npz").read_bytes())
         path.write_bytes(encoded({**facts, "digest": digest}))
     except (ValueError, TypeError, AttributeError, RecursionError):
         return  # it is no description, and is read as it is
 
 
-def _use_import(path: Path) -> None:
-    detect.read(path)
+def _importing(format: str) -> Callable[[Path], None]:  # noqa: A002
+    def use(path: Path) -> None:
+        imported = detect.import_runs(format, [path], app="a", input="1", platform="p")
+        for run in imported.runs:
+            jsonl.line(run)
+
+    return use
+
+
+def _recorded(*parts: str) -> Callable[[], bytes]:
+    return DATA.joinpath(*parts).read_bytes
+
+
+def _google_benchmark() -> bytes:
+    entry = {"name": "sort/64", "run_type": "iteration", "iterations": 9, "real_time": 2.5, "cpu_time": 2.4}
+    return encoded({"context": {"num_cpus": 2}, "benchmarks": [{**entry, "time_unit": "ms", "INSTRUCTIONS": 5e6}]})
 
 
 TARGETS = [
@@ -272,8 +289,18 @@ TARGETS = [
     Target("model", "model.json", lambda: folder_of("ridge")["model.json"], _use_model("ridge", "model.json")),
     Target("arrays", "arrays.npz", lambda: folder_of("ridge")["arrays.npz"], _use_model("ridge", "arrays.npz")),
     Target(
-        "trees", "arrays.npz", lambda: folder_of("random-forest")["arrays.npz"], _use_model("random-forest", "arrays.npz")
+        "trees",
+        "arrays.npz",
+        lambda: folder_of("random-forest")["arrays.npz"],
+        _use_model("random-forest", "arrays.npz"),
     ),
 ]
+TARGETS += [
+    Target("papi", "rank_000000.json", _recorded("papi", "papi_hl_output", "rank_000000.json"), _importing("papi")),
+    Target("perf-json", "perf.json", _recorded("perf", "software.json"), _importing("perf")),
+    Target("perf-csv", "perf.csv", _recorded("perf", "software.csv"), _importing("perf")),
+    Target("ncu-csv", "ncu.csv", _recorded("ncu", "gpu_known.csv"), _importing("ncu")),
+    Target("rocprof", "results.csv", _recorded("rocprof", "results.csv"), _importing("rocprof")),
+    Target("google-benchmark", "bench.json", _google_benchmark, _importing("google-benchmark")),
+]
 BY_NAME = {target.name: target for target in TARGETS}
-_ = plain

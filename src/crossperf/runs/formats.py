@@ -103,9 +103,10 @@ def _plain_column(path: object, column: pl.Series) -> pl.Series:
     if isinstance(kind, pl.Binary | pl.Object):
         raise unusable(path, [problem])
     try:
-        if not kind.is_nested():
+        if not kind.is_nested() and kind != pl.Duration:
             return column.cast(pl.String)
-        texts = [None if value is None else json.dumps(value, default=str) for value in column.to_list()]
+        written = (lambda value: json.dumps(value, default=str)) if kind.is_nested() else str
+        texts = [None if value is None else written(value) for value in column.to_list()]
         return pl.Series(name, texts, dtype=pl.String)
     except (Exception, PanicException) as error:  # a type that polars itself cannot show
         raise unusable(path, [problem]) from error
