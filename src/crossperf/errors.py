@@ -26,7 +26,7 @@ class CrossperfError(Exception):
 
 
 def shortened(text: str, most: int = 2_000) -> str:
-    """Return a text of at most so many characters: of a longer one the start, and the end, where the advice stands.
+    """Return a text of at most `most` characters: of a longer one the start, and the end, where the advice stands.
 
     >>> shortened("a" * 30, 20)
     'aaaaaaaaaaaaaaa … aa'

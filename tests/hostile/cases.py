@@ -398,6 +398,9 @@ def _table(ending: str, column: str, value: Any) -> bytes:
     return made.getvalue()
 
 
+_ROADS = (("few", "jsonl"), ("jsonl", "jsonl"), ("csv", "csv"), ("parquet", "parquet"), ("learned", "jsonl"))
+
+
 def of_rows() -> Iterator[Case]:
     """Yield tables of one run with a value that its column may not hold, in every format and by every road."""
     for target, ending in (
@@ -467,9 +470,7 @@ def of_tables() -> Iterator[Case]:
     yield Case(
         "parquet", "bytes", _parquet(app=[b"\xff"]), "column 'app': found values of type Binary, expected numbers"
     )
-    yield Case(
-        "parquet", "bytes in a column of one's own", _parquet(more=[b"x"]), "'more': found values of type Binary"
-    )
+    yield Case("parquet", "bytes in another column", _parquet(more=[b"x"]), "'more': found values of type Binary")
     yield Case(
         "parquet", "lists", _parquet(runtime_s=[[1.0]]), r"found values of type List\(Float64\), expected one value"
     )

@@ -272,6 +272,7 @@ def _google_benchmark() -> bytes:
     return encoded({"context": {"num_cpus": 2}, "benchmarks": [{**entry, "time_unit": "ms", "INSTRUCTIONS": 5e6}]})
 
 
+FOREST = "random-forest"
 TARGETS = [
     Target("evaluation", "evaluation.json", _evaluation, _use_evaluation),
     Target("transfer", "transfer.json", _transfer, _use_transfer),
