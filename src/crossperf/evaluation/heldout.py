@@ -95,7 +95,7 @@ class HeldOut(Cells):
         number, platforms = len(self), len(self.platforms)
         for name, own in self.predictions.items():
             axes = axes_of(own)
-            if any((np.abs(values) > _MOST).any() for values in _decimals(own).values() if values is not own.oddness_n):
+            if (np.abs(own.predicted_np) > _MOST).any():
                 raise ValueError(f"the predictions of {name!r} hold times that none could be")
             if own.predicted_np.size != number * platforms or axes.get("n", number) != number:
                 raise ValueError(f"the predictions of {name!r} do not fit {number:,} cells on {platforms} platforms")
