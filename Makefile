@@ -15,7 +15,7 @@ DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-d
 	slurm-wlm slurm-wlm-basic-plugins slurm-client munge slurmdbd mariadb-server-core mariadb-client-core \
 	lua5.1 lua5.3 lua5.4
 
-.PHONY: demo test test-fast tools check docs build lock bench clean
+.PHONY: demo test test-fast fuzz tools check docs build lock bench clean
 
 demo: $(READY)
 	$(BIN)/crossperf demo -o demo
@@ -25,6 +25,10 @@ test: $(READY) tools
 
 test-fast: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+
+# Unsound files for every reader, for an hour; what fails is kept in fuzz-failures/.
+fuzz: $(READY)
+	$(BIN)/python -m tests.hostile.fuzz --seconds $(or $(SECONDS),3600)
 
 # As root on Debian or Ubuntu, install what is missing; elsewhere tests skip and say why (with CI=true they fail).
 tools:

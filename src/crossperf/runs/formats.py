@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -25,6 +26,7 @@ ROW = "__row__"
 FORMATS = ("jsonl", "csv", "parquet", "jsonl.gz", "csv.gz")
 #: Bytes at the end of a CSV in which its last line is looked for.
 _TAIL = 1 << 20
+_LINES_AT_ONCE = 10_000
 _OTHER_NAMES = {"ndjson": "jsonl", "pq": "parquet", "ndjson.gz": "jsonl.gz"}
 
 
@@ -57,8 +59,24 @@ def _read(path: Path, kind: str) -> tuple[pl.DataFrame, list[Problem]]:
         doubled = [name.partition("_duplicated_")[0] for name in frame.columns if "_duplicated_" in name]
         refuse_doubles(path, doubled)
         return known_columns(path, frame), _torn(path, frame) if kind == "csv" else []
-    rows, problems = split_rows(jsonl.rows(path))
-    return columns_of_rows(rows, path), problems
+    return _of_lines(path)
+
+
+def _of_lines(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
+    """Return the columns of JSONL, made of some thousand lines at a time: as columns they take far less memory."""
+    parts, problems, lines = [], [], jsonl.rows(path)
+    while some := list(islice(lines, _LINES_AT_ONCE)):
+        rows, unread = split_rows(some)
+        parts.append(columns_of_rows(rows, path))
+        problems += unread
+    return _joined([part for part in parts if part.height]), problems
+
+
+def _joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return parts of a table as one; a column that is of texts in one of them is of texts in all."""
+    texts = {name for part in parts for name, kind in part.schema.items() if kind == pl.String}
+    alike = [part.with_columns(pl.col(name).cast(pl.String) for name in texts & {*part.columns}) for part in parts]
+    return pl.concat(alike, how="diagonal") if alike else pl.DataFrame()
 
 
 @contextmanager
@@ -161,7 +179,7 @@ def columns_of_rows(rows: Sequence[NumberedRow], path: object = "runs") -> pl.Da
     """Return numbered rows as columns, with the numbers under `ROW`; `path` stands in messages."""
     if not rows:
         return pl.DataFrame()
-    refuse_row_numbers(path, (name for _, row in rows for name in row))
+    refuse_row_numbers(path, next((row for _, row in rows if ROW in row), ()))
     numbers = pl.Series(ROW, [number for number, _ in rows], dtype=pl.Int64)
     return pl.DataFrame([*(series(name, values) for name, values in values_by_column(rows).items()), numbers])
 
