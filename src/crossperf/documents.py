@@ -121,11 +121,14 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
     A device or a pipe is not waited for.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(0, "it is a folder" if stat.S_ISDIR(facts.st_mode) else "it is no regular file")
-        data = file.read(most + 1) if facts.st_size <= most else b""
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(most + 1) if facts.st_size <= most else b""
+    finally:
+        os.close(descriptor)
     if facts.st_size > most or len(data) > most:
         size = max(facts.st_size, len(data))
         raise OSError(0, f"it has {size / MEGABYTE:,.1f} MB, and {most / MEGABYTE:,.0f} MB are allowed")
