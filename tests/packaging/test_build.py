@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import ROOT, Built
+from tests.packaging.conftest import ROOT, Built, build
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -53,6 +53,13 @@ def test_the_wheel_carries_the_licence_and_names_no_address(built: Built) -> Non
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Version"] == PROJECT["version"]
     assert metadata.get_all("Project-URL") is None
+
+
+@pytest.mark.slow
+def test_built_twice_sdist_and_wheel_are_the_same_bytes(built: Built, tmp_path: Path) -> None:
+    again = build(tmp_path)
+    assert again.sdist.read_bytes() == built.sdist.read_bytes()
+    assert again.wheel.read_bytes() == built.wheel.read_bytes()
 
 
 @pytest.mark.slow
