@@ -15,7 +15,7 @@ DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-d
 	slurm-wlm slurm-wlm-basic-plugins slurm-client munge slurmdbd mariadb-server-core mariadb-client-core \
 	lua5.1 lua5.3 lua5.4
 
-.PHONY: demo test test-fast fuzz tools check docs build lock bench clean
+.PHONY: demo test test-fast fuzz tools check docs build release lock bench clean
 
 demo: $(READY)
 	$(BIN)/crossperf demo -o demo
@@ -53,6 +53,10 @@ docs: $(READY)
 # The sdist, and the wheel made from it, in dist/.
 build: $(READY)
 	$(BIN)/python -m build --no-isolation
+
+# The same, with a bill of materials (CycloneDX) beside them.
+release: check build
+	$(BIN)/python tools/sbom.py dist
 
 # Renew constraints.txt: the newest releases that pyproject.toml allows, and torch $(TORCH).
 lock:

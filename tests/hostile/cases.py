@@ -243,6 +243,13 @@ def of_evaluations() -> Iterator[Case]:
             sentence = at((*own, name), found if value != [1] else ".*", "")[: -len(", expected ")]
             yield changed("evaluation", (*own, name, 0), value, sentence)
         yield changed("evaluation", (*own, name, 0), 10**30, at((*own, name), TOO_LARGE, "numbers of 64 bits"))
+    for name in ("order", "otherwise"):
+        yield changed(
+            "evaluation", ("constant", name), ["x"], "the constant answer names 'x', which is no platform here"
+        )
+    yield changed(
+        "evaluation", ("constant", "fastest"), "x", "the constant answer names 'x', which is no platform here"
+    )
     cells: Place = (*own, "predictions", "ridge", "log_relative_time")
     yield changed("evaluation", cells, [[1.0]], at(own, together.format(".*'ridge'.*"), "what crossperf wrote"))
     yield changed("evaluation", (*cells, 0), [1.0], at(cells, "lists of different lengths", "rows of the same length"))

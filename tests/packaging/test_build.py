@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -69,6 +73,19 @@ def test_the_sdist_holds_what_is_needed_to_work_on_it(built: Built) -> None:
     wanted = {"LICENSE", "README.md", "CHANGELOG.md", "Makefile", "constraints.txt", "mkdocs.yml", "tests/conftest.py"}
     assert wanted <= names
     assert not any("__pycache__" in name for name in names)
+
+
+@pytest.mark.slow
+def test_the_bill_of_materials_names_what_is_needed_to_run_and_the_files_with_their_digests(built: Built) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "sbom.py"), str(built.wheel.parent)], check=True, capture_output=True
+    )
+    assert b"wrote" in done.stdout
+    (path,) = built.wheel.parent.glob("*.cdx.json")
+    components = {part["name"]: part for part in json.loads(path.read_text())["components"]}
+    assert {"numpy", "polars", "scikit-learn", "scipy", "click", "rich"} <= components.keys()
+    assert components[built.wheel.name]["hashes"][0]["content"] == hashlib.sha256(built.wheel.read_bytes()).hexdigest()
+    assert "pytest" not in components
 
 
 def test_the_version_is_the_same_everywhere() -> None:

@@ -24,7 +24,7 @@ Record = TypeVar("Record")
 LEVEL = 0.8
 _AT_ONCE = 256  # cells whose errors are drawn at a time
 _DIGITS = 5  # digits of a log time in a file: a hundred-thousandth is 0.001 % of a time
-_MOST = 1e3  # no logarithm of a time over another is as large
+_MOST = 100.0  # no logarithm of a time over another is as large
 _BEYOND = 9.0  # JSON has no infinity: the level that no interval reaches is written as this
 
 
@@ -95,7 +95,8 @@ class HeldOut(Cells):
         number, platforms = len(self), len(self.platforms)
         for name, own in self.predictions.items():
             axes = axes_of(own)
-            if (np.abs(own.predicted_np) > _MOST).any():
+            times = (values for values in (own.predicted_np, own.low_np, own.high_np) if values is not None)
+            if any((np.abs(values_np) > _MOST).any() for values_np in times):
                 raise ValueError(f"the predictions of {name!r} hold times that none could be")
             if own.predicted_np.size != number * platforms or axes.get("n", number) != number:
                 raise ValueError(f"the predictions of {name!r} do not fit {number:,} cells on {platforms} platforms")

@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from crossperf import display, plain
+from crossperf.arrays import refuse_outside
 from crossperf.dataset.cells import SPLITS, TableFacts
 from crossperf.dataset.pairing import Dataset
 from crossperf.documents import Document
@@ -100,9 +101,22 @@ class Evaluation:
         """Return the evaluation that `to_json` wrote, or that of format 2."""
         written = _DOCUMENT.check(facts, where)
         try:
-            return plain.from_json(cls, format2.as_format_3(written) if written["format"] == 2 else written)
+            read = plain.from_json(cls, format2.as_format_3(written) if written["format"] == 2 else written)
+            read._refuse_misfits()
+            return read  # noqa: TRY300
         except ValueError as error:
             raise _DOCUMENT.misfit(error, where) from error
+
+    def _refuse_misfits(self) -> None:
+        """Raise `ValueError` unless the parts name the same platforms: what a file holds need not."""
+        platforms = self.held_out.platforms if self.held_out else self.table.platforms
+        constant = self.constant
+        named = {*constant.order, *constant.otherwise, *([constant.fastest] if constant.fastest else [])}
+        if strange := sorted(named - {*platforms}):
+            raise ValueError(f"the constant answer names {plain.shown(strange[0])}, which is no platform here")
+        if self.latent and self.held_out:
+            refuse_outside("latent.fastest", self.latent.fastest_w, len(platforms))
+            refuse_outside("latent.source", self.latent.source_n, len(platforms))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as JSON; the file appears whole or not at all."""
