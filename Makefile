@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The exact releases that we develop with; `make CONSTRAINTS=/dev/null` takes whatever pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
+FUZZ_SECONDS ?= 3600
 # Renewed by hand: a network's weights follow torch, and where a CPU build of this release is offered, plain pip takes it.
 TORCH ?= 2.13.0
 
@@ -28,7 +29,7 @@ test-fast: $(READY)
 
 # Unsound files for every reader, for an hour; what fails is kept in fuzz-failures/.
 fuzz: $(READY)
-	$(BIN)/python -m tests.hostile.fuzz --seconds $(or $(SECONDS),3600)
+	$(BIN)/python -m tests.hostile.fuzz --seconds $(FUZZ_SECONDS)
 
 # As root on Debian or Ubuntu, install what is missing; elsewhere tests skip and say why (with CI=true they fail).
 tools:
