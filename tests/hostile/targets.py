@@ -19,7 +19,9 @@ from crossperf.datasets import toy
 from crossperf.importers import detect, mapping
 from crossperf.model import store
 from crossperf.platforms import registry
+from crossperf.platforms.compare import compare, describe
 from crossperf.platforms.facts import CpuCache, Gpu, MachineFacts
+from crossperf.platforms.nearest import nearest
 from crossperf.records import Familiarity, Prediction, Run
 from crossperf.runs import checking, events, jsonl, table
 
@@ -88,7 +90,7 @@ def _platforms() -> bytes:
         hypervisor=True,
         caches=(CpuCache(1, "data", 32768, 8, 64),),
         gpus=(Gpu("NVIDIA", "H200", 1.5e11),),
-        more={"price_per_hour": 1.2},
+        more={"price_per_hour": 1.2, "threads": 2},
     )
     entries = [registry.Platform("epyc-2", "cpu", facts), registry.Platform("h200", "gpu")]
     return encoded({"format": 1, "platforms": [entry.to_json() for entry in entries]})
@@ -96,7 +98,11 @@ def _platforms() -> bytes:
 
 def _use_platforms(path: Path) -> None:
     entries = registry.read(path)
-    registry.matching(entries, MachineFacts(cpu_model="EPYC", memory_bytes=2**34))
+    here = MachineFacts(cpu_model="EPYC", memory_bytes=2**34, cores=4, caches=(CpuCache(1, "data", 49152),))
+    registry.matching(entries, here)
+    for entry in entries:
+        nearest([entry], here, threads=3)
+        describe(entry), compare(entry, entries[0])
     encoded([entry.to_json() for entry in entries])
 
 

@@ -14,6 +14,8 @@ from crossperf import plain
 #: A size or a clock, and a number of things.
 Number = Annotated[int | float, plain.Between(least=0)]
 Count = Annotated[int, plain.Between(least=0)]
+#: What a user may note of a machine: numbers are finite and of 64 bits.
+OwnFact = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class MachineFacts:
     hypervisor: bool | None = None
     hypervisor_name: str | None = None
     gpus: tuple[Gpu, ...] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, OwnFact] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts that are known, all on one level."""
