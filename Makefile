@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The exact releases that we develop with; `make CONSTRAINTS=/dev/null` takes whatever pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
+FUZZ_SECONDS ?= 3600
 # Renewed by hand: a network's weights follow torch, and where a CPU build of this release is offered, plain pip takes it.
 TORCH ?= 2.13.0
 
@@ -15,7 +16,7 @@ DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-d
 	slurm-wlm slurm-wlm-basic-plugins slurm-client munge slurmdbd mariadb-server-core mariadb-client-core \
 	lua5.1 lua5.3 lua5.4
 
-.PHONY: demo test test-fast tools check docs build lock bench clean
+.PHONY: demo test test-fast fuzz tools check docs build release lock bench clean
 
 demo: $(READY)
 	$(BIN)/crossperf demo -o demo
@@ -25,6 +26,10 @@ test: $(READY) tools
 
 test-fast: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+
+# Unsound files for every reader, for an hour; what fails is kept in fuzz-failures/.
+fuzz: $(READY)
+	$(BIN)/python -m tests.hostile.fuzz --seconds $(FUZZ_SECONDS)
 
 # As root on Debian or Ubuntu, install what is missing; elsewhere tests skip and say why (with CI=true they fail).
 tools:
@@ -49,6 +54,10 @@ docs: $(READY)
 # The sdist, and the wheel made from it, in dist/.
 build: $(READY)
 	$(BIN)/python -m build --no-isolation
+
+# The same, with a bill of materials (CycloneDX) beside them.
+release: check build
+	$(BIN)/python tools/sbom.py dist
 
 # Renew constraints.txt: the newest releases that pyproject.toml allows, and torch $(TORCH).
 lock:

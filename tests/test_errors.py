@@ -30,3 +30,15 @@ def test_the_nearest_known_word_is_suggested_whatever_its_case(word: str, hint: 
 )
 def test_a_long_list_is_cut_with_a_count_of_the_rest(names: list[str], words: str) -> None:
     assert some_of(names, limit=2) == words
+
+
+def test_a_sentence_is_never_longer_than_a_person_reads() -> None:
+    text = str(CrossperfError("found " + "x" * 100_000 + ", expected less. Shorten it."))
+    assert len(text) == 2_000
+    assert text.startswith("found xxx")
+    assert text.endswith("expected less. Shorten it.")
+
+
+def test_a_word_of_a_megabyte_is_compared_with_nothing() -> None:
+    assert did_you_mean("platform" * 100_000, ["platform"]) == ""
+    assert did_you_mean("platfrm", ["platform" * 100_000, "platform"]) == " (did you mean 'platform'?)"

@@ -19,10 +19,19 @@ class CrossperfError(Exception):
     """
 
     def __init__(self, message: str, **facts: Any) -> None:
-        super().__init__(message)
+        super().__init__(shortened(message))
         self.facts = facts
         for name, value in facts.items():
             setattr(self, name, value)
+
+
+def shortened(text: str, most: int = 2_000) -> str:
+    """Return a text of at most `most` characters: of a longer one the start, and the end, where the advice stands.
+
+    >>> shortened("a" * 30, 20)
+    'aaaaaaaaaaaaaaa … aa'
+    """
+    return text if len(text) <= most else f"{text[: most * 3 // 4]} … {text[-(most // 4 - 3) :]}"
 
 
 class RunsTableError(CrossperfError):
@@ -61,6 +70,10 @@ class MissingDependencyError(CrossperfError):
     """An optional package is needed here; the message names the pip command."""
 
 
+#: Longer words are compared with nothing: that takes a time that grows with the square of their length.
+_LONGEST_WORD = 200
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the known word nearest to `word`, or an empty string.
 
@@ -69,7 +82,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("zebra", ["app", "platform"])
     ''
     """
-    by_lower_case = {name.lower(): name for name in known}
+    if len(word) > _LONGEST_WORD:
+        return ""
+    by_lower_case = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
     nearest = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.7)
     return f" (did you mean {by_lower_case[nearest[0]]!r}?)" if nearest else ""
 

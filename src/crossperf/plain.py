@@ -1,18 +1,73 @@
-"""Dataclasses as JSON's own types, and back: one walk over the fields instead of a pair of methods for each class."""
+"""Dataclasses as JSON's own types, and back: the fields of a class are the schema that a file is checked against."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import math
 import types
 import typing
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import PurePath
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
+#: Whole numbers beyond 64 bits fit no column of any table.
+_WHOLE = 2**63
+_SHOWN = 60
+_JSON_WORDS = ((None, "null"), (True, "true"), (False, "false"))
+_NUMBERS = frozenset({int, float, type(None)})
+
+
+class MisfitError(ValueError):
+    """A value that does not fit its place in a document: where it stands, what it is, and what was expected.
+
+    >>> str(MisfitError("'x'", "a number").below("low").below(3))
+    "at [3].low: found 'x', expected a number"
+    """
+
+    def __init__(self, actual: str, expected: str, place: tuple[str | int, ...] = ()) -> None:
+        self.actual, self.expected, self.place = actual, expected, place
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in place).lstrip(".")
+        super().__init__(f"{f'at {where}: ' if where else ''}found {actual}, expected {expected}")
+
+    def below(self, part: str | int) -> MisfitError:
+        """Return the same misfit seen from one level further up."""
+        return MisfitError(self.actual, self.expected, (part, *self.place))
+
+
+@dataclass(frozen=True)
+class Between:
+    """The numbers that a field may hold; stands in its type: ``Annotated[float, Between(above=0)]``."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+
+    def __str__(self) -> str:
+        if self.above > -math.inf:
+            return f"a number above {self.above:g}"
+        return f"a number of {self.least:g} or more" if self.most == math.inf else f"{self.least:g} to {self.most:g}"
+
+    def holds(self, number: float) -> bool:
+        """Tell whether a number is one of them; NaN, which stands for "not known", always is."""
+        return math.isnan(number) or (self.least <= number <= self.most and number > self.above)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The words that a field may hold; stands in its type: ``Annotated[str, OneOf(("low", "high"))]``."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(map(repr, self.words))}"
+
+    def holds(self, word: str) -> bool:
+        """Tell whether a word is one of them."""
+        return word in self.words
 
 
 @runtime_checkable
@@ -50,7 +105,8 @@ def to_json(value: Any) -> Any:
 def from_json(kind: type[T], facts: Any) -> T:
     """Return the dataclass that `to_json` wrote; keys it does not know are passed over, absent ones take their default.
 
-    What does not fit raises `ValueError`, `TypeError` or `KeyError`: the reader of a file turns it into one sentence.
+    What does not fit raises `MisfitError` with its place: the reader of a file turns it into one sentence. A class
+    whose fields must fit together checks that in ``__post_init__`` and raises `ValueError`.
 
     >>> from crossperf.records import Familiarity
     >>> from_json(Familiarity, {"word": "unusual", "score": 2, "because": ["threads"]})
@@ -59,53 +115,138 @@ def from_json(kind: type[T], facts: Any) -> T:
     return typing.cast(T, _read(kind, facts))
 
 
+def shown(value: Any) -> str:
+    """Return a value in a few characters, as an error names it: large ones and nested ones by their kind alone.
+
+    >>> shown("a" * 99), shown([1, 2]), shown(10**5000)
+    ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…'", 'a list of 2', 'a number of more than 64 bits')
+    """
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value):,}"
+    if isinstance(value, int) and abs(value) >= _WHOLE:
+        return "a number of more than 64 bits"
+    if isinstance(value, str):
+        return repr(value[:_SHOWN] + "…" if len(value) > _SHOWN else value)
+    return next((word for known, word in _JSON_WORDS if value is known), None) or repr(value)
+
+
+def _name(key: str) -> str:
+    """Return a key as a place names it: plain where it is a short word, otherwise quoted."""
+    return key if len(key) <= _SHOWN and key.replace("-", "_").isidentifier() else shown(key)
+
+
+def _below(part: str | int, kind: Any, facts: Any) -> Any:
+    """Return one part of a value as its type says; what does not fit is named with its place."""
+    try:
+        return _read(kind, facts)
+    except MisfitError as misfit:
+        raise misfit.below(part) from None
+
+
 def _read(kind: Any, facts: Any) -> Any:
     """Return facts as the type of a field says."""
+    return _reader(kind)(facts)
+
+
+@functools.cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Return what reads facts as a type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any or kind is object:
-        return facts
+        return lambda facts: facts
+    if origin is typing.Annotated:
+        return functools.partial(_read_bounded, *arguments)
+    if origin is typing.Literal:
+        return functools.partial(_read_bounded, str, OneOf(arguments))
     if origin in (typing.Union, types.UnionType):
-        return None if facts is None and type(None) in arguments else _read_first(arguments, facts)
+        return functools.partial(_read_first, arguments)
     if is_dataclass(kind):
-        return _read_dataclass(kind, facts)
-    if origin is tuple:
-        kinds = [arguments[0]] * len(facts) if arguments[-1] is Ellipsis else arguments
-        return tuple(_read(part, value) for part, value in zip(kinds, facts, strict=True))
-    if origin in (list, set, frozenset):
-        return origin(_read(arguments[0], value) for value in facts)
+        return functools.partial(_read_dataclass, kind)
+    if origin in (tuple, list, set, frozenset):
+        return functools.partial(_read_list, origin, arguments)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {_read(arguments[0], name): _read(arguments[1], value) for name, value in facts.items()}
+        return functools.partial(_read_mapping, arguments[1])
     if getattr(origin, "__module__", "") == "numpy":
-        return _read_array(arguments[-1], facts)
-    if kind is float and isinstance(facts, int | float) and not isinstance(facts, bool):
-        return float(facts)
-    if isinstance(kind, type) and not isinstance(facts, kind):
-        raise TypeError(f"found {facts!r}, expected {'a number' if kind is float else kind.__name__}")
+        return functools.partial(_read_array, arguments[-1])
+    return functools.partial(_read_scalar, kind)
+
+
+def _read_scalar(kind: Any, facts: Any) -> Any:
+    if kind is float and type(facts) in (int, float):
+        return _float(facts)
+    fits = type(facts) is kind if kind in (int, bool) else isinstance(facts, kind)
+    if not fits or (kind is int and abs(facts) >= _WHOLE):
+        raise MisfitError(shown(facts), _WORDS.get(kind, getattr(kind, "__name__", "a value")))
     return facts
 
 
+_WORDS = {float: "a number", int: "a whole number", str: "a text", bool: "true or false", type(None): "null"}
+
+
+def _float(number: float) -> float:
+    try:
+        value = float(number)
+    except OverflowError:
+        value = math.inf
+    if math.isinf(value):
+        raise MisfitError("a number too large to compute with", "a finite number")
+    return value
+
+
+def _read_bounded(kind: Any, limits: Between | OneOf, facts: Any) -> Any:
+    value = _read(kind, facts)
+    if value is not None and not limits.holds(value):
+        raise MisfitError(shown(facts), str(limits))
+    return value
+
+
 def _read_first(kinds: tuple[Any, ...], facts: Any) -> Any:
-    """Return facts as the first type of a union that takes them."""
-    problems = []
+    """Return facts as the first type of a union that takes them; the misfit of the first is that of all."""
+    if facts is None and type(None) in kinds:
+        return None
+    misfits = []
     for kind in kinds:
         try:
             return _read(kind, facts)
-        except (TypeError, ValueError, KeyError, AttributeError) as problem:
-            problems.append(problem)
-    raise problems[0]
+        except MisfitError as misfit:
+            misfits.append(misfit)
+    raise misfits[0]
+
+
+def _read_list(origin: Any, arguments: tuple[Any, ...], facts: Any) -> Any:
+    if not isinstance(facts, list | tuple):
+        raise MisfitError(shown(facts), "a list")
+    alike = origin is not tuple or arguments[-1] is Ellipsis
+    kinds = itertools.repeat(arguments[0], len(facts)) if alike else arguments
+    if not alike and len(facts) != len(arguments):
+        raise MisfitError(shown(facts), f"a list of {len(arguments)}")
+    return origin(_below(i, part, value) for i, (part, value) in enumerate(zip(kinds, facts, strict=True)))
+
+
+def _read_mapping(kind: Any, facts: Any) -> dict[str, Any]:
+    if not isinstance(facts, Mapping):
+        raise MisfitError(shown(facts), "an object")
+    return {str(name): _below(str(name), kind, value) for name, value in facts.items()}
 
 
 def _read_dataclass(kind: Any, facts: Any) -> Any:
     if not isinstance(facts, Mapping):
-        raise TypeError(f"found {type(facts).__name__}, expected the fields of {kind.__name__}")
+        raise MisfitError(shown(facts), "an object")
     kinds = _kinds(kind)
     values = {}
     for field in fields(kind):
         if _key(field) in facts:
-            values[field.name] = _read(kinds[field.name], facts[_key(field)])
+            values[field.name] = _below(_key(field), kinds[field.name], facts[_key(field)])
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise KeyError(_key(field))
-    return kind(**values)
+            raise MisfitError(f"no {_key(field)!r}", "one")
+    try:
+        return kind(**values)
+    except MisfitError:
+        raise
+    except ValueError as error:  # from __post_init__: what fits alone does not fit together
+        raise MisfitError(f"values that do not fit together ({error})", "what crossperf wrote") from error
 
 
 def _key(field: Field[Any]) -> str:
@@ -115,10 +256,37 @@ def _key(field: Field[Any]) -> str:
 
 @functools.cache
 def _kinds(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 def _read_array(dtype: Any, facts: Any) -> Any:
+    """Return nested lists of the same lengths as an array; null is NaN in an array of reals."""
     np = importlib.import_module("numpy")  # only a class with arrays asks for it
     number = typing.get_args(dtype)[0] if typing.get_args(dtype) else np.float64
-    return np.array(facts, dtype=number)
+    wanted = {"f": _NUMBERS, "i": {int}, "b": {bool, int}}[np.dtype(number).kind]
+    leaves, shape = _flat(facts)
+    strange = set(map(type, leaves)) - wanted
+    if strange:
+        odd = next(leaf for leaf in leaves if type(leaf) in strange)
+        raise MisfitError(shown(odd), "true or false" if bool in wanted else "numbers")
+    try:
+        array = np.array(leaves, dtype=number).reshape(shape)
+    except OverflowError as error:
+        raise MisfitError("a number too large to compute with", "numbers of 64 bits") from error
+    if np.isinf(array).any():
+        raise MisfitError("a number too large to compute with", "finite numbers")
+    return array
+
+
+def _flat(facts: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """Return the leaves of nested lists, and their shape; lists of different lengths raise."""
+    if not isinstance(facts, list):
+        raise MisfitError(shown(facts), "a list of numbers")
+    level, shape = facts, [len(facts)]
+    while level and isinstance(level[0], list):
+        lengths = {len(part) if isinstance(part, list) else -1 for part in level}
+        if len(lengths) > 1:
+            raise MisfitError("lists of different lengths", "rows of the same length")
+        shape.append(lengths.pop())
+        level = list(itertools.chain.from_iterable(level))
+    return level, tuple(shape)

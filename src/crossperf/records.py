@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 from crossperf import plain
+from crossperf.documents import MEGABYTE, Document, at
 
 OK = "ok"
+#: The column of a runs table, or the key of a line, that holds the number of its format; none is format 1.
+RUNS_FORMAT, FORMAT = "runs_format", 1
 #: How much a run looks like what a model has learned from, from like it to unlike it.
 FAMILIAR, UNUSUAL, UNKNOWN = LOOKS = ("familiar", "unusual", "unknown")
 #: How odd a run may be to look ordinary (1 by definition), and beyond what it looks like nothing known.
@@ -90,12 +94,18 @@ class Run:
     def from_json(cls, facts: Mapping[str, Any]) -> Run:
         """Return the run that `to_json` wrote; unknown keys become metadata."""
         known = {name: facts[name] for name in COLUMNS if name in facts}
-        metadata = {name: value for name, value in facts.items() if name not in COLUMNS and name != "counters"}
+        named = (*COLUMNS, "counters", RUNS_FORMAT)
+        metadata = {name: value for name, value in facts.items() if name not in named}
         return cls(**known, counters=dict(facts.get("counters") or {}), metadata=metadata)
 
 
 #: The columns of a runs table that crossperf knows, in the order in which it writes them.
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Run) if f.name not in ("counters", "metadata"))
+
+
+#: Times over times, and chances, as a file may hold them.
+_Positive = Annotated[float, plain.Between(above=0.0)]
+_Share = Annotated[float, plain.Between(0.0, 1.0)]
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,7 @@ class Familiarity:
     how odd the run is; `because` names the counters that make it so, the oddest first.
     """
 
-    word: str
+    word: Annotated[str, plain.OneOf(LOOKS)]
     score: float
     because: tuple[str, ...] = ()
 
@@ -133,14 +143,14 @@ class Prediction:
     input: str
     source: str
     relative_to: str
-    relative_time: Mapping[str, float]
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    relative_time: Mapping[str, _Positive]
+    seconds: Mapping[str, _Positive] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    level: float | None = None
-    low: Mapping[str, float] = field(default_factory=dict)
-    high: Mapping[str, float] = field(default_factory=dict)
-    chance_fastest: Mapping[str, float] = field(default_factory=dict)
-    chance_faster: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    level: _Share | None = None
+    low: Mapping[str, _Positive] = field(default_factory=dict)
+    high: Mapping[str, _Positive] = field(default_factory=dict)
+    chance_fastest: Mapping[str, _Share] = field(default_factory=dict)
+    chance_faster: Mapping[str, Mapping[str, _Share]] = field(default_factory=dict)
     familiarity: Familiarity | None = None
     cannot: Mapping[str, str] = field(default_factory=dict)
 
@@ -182,8 +192,38 @@ class Prediction:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Prediction:
-        """Return the prediction that `to_json` wrote."""
-        return plain.from_json(cls, _with_nan(facts))
+        """Return the prediction that `to_json` wrote; what does not fit raises `plain.MisfitError` with its place.
+
+        A number is missing only for a platform in `cannot`, and one platform at least is offered.
+        """
+        prediction = plain.from_json(cls, _with_nan(facts))
+        for name in ("relative_time", "seconds", "low", "high", "chance_fastest"):
+            for platform, number in getattr(prediction, name).items():
+                if math.isnan(number) and platform not in prediction.cannot:
+                    raise plain.MisfitError("no number", "one, or a reason under 'cannot'", (name, platform))
+        if not prediction.offered:
+            raise plain.MisfitError("no platform that is offered", "one at least", ("relative_time",))
+        return prediction
+
+
+PREDICTIONS = Document("what 'crossperf predict --json' writes", "Predict again.", 1, most_bytes=1024 * MEGABYTE)
+
+
+def read_predictions(path: str | os.PathLike[str]) -> list[Prediction]:
+    """Return the predictions of a file that ``crossperf predict --json`` wrote."""
+    facts = PREDICTIONS.read(path)
+    try:
+        entries = at(facts, "predictions", list[Any])
+        return [_entry(number, entry) for number, entry in enumerate(entries)]
+    except plain.MisfitError as misfit:
+        raise PREDICTIONS.misfit(misfit, path) from misfit
+
+
+def _entry(number: int, facts: Any) -> Prediction:
+    try:
+        return Prediction.from_json(facts)
+    except plain.MisfitError as misfit:
+        raise misfit.below(number).below("predictions") from None
 
 
 def _with_nan(facts: Any) -> Any:

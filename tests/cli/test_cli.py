@@ -186,13 +186,17 @@ def test_a_seed_out_of_range_is_refused_by_its_name(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("model.json", b'{"format": 99}', "found format 99, expected 2 or 3. Upgrade crossperf"),
-        ("model.json", b'{"format": 1, "model": "rid', "does not read as a model's description"),
-        ("model.json", b"\xff\xfe", "does not read as a model's description"),
-        ("model.json", b"[]", "does not read as a model's description"),
-        ("model.json", b'{"format": 2}', "does not load"),
-        ("arrays.npz", b"PK\x03\x04", "does not load"),
-        ("arrays.npz", b"", "does not load"),
+        (
+            "model.json",
+            b'{"format": 99}',
+            "found format 99, expected a model's description of format 2 or 3. Upgrade",
+        ),
+        ("model.json", b'{"format": 1, "model": "rid', "is not JSON (Unterminated string"),
+        ("model.json", b"\xff\xfe", "is not JSON (it is not UTF-8 text)"),
+        ("model.json", b"[]", "found a list of 0, expected a model's description"),
+        ("model.json", b'{"format": 2}', "found no 'model', expected one"),
+        ("arrays.npz", b"PK\x03\x04", "its digest is not that of its content"),
+        ("arrays.npz", b"", "its digest is not that of its content"),
     ],
 )
 def test_a_damaged_or_newer_model_folder_is_one_sentence(

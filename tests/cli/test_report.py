@@ -139,9 +139,9 @@ def test_bad_evaluations_are_one_sentence_each(
     Path("other.json").write_text('{"weather": "fine"}')
     Path("folder").mkdir()
     cases = {
-        "newer.json": ("format 99", "expected 3 or 2"),
+        "newer.json": ("format 99", "of format 2 or 3. Upgrade crossperf"),
         "cut.json": ("is not JSON",),
-        "other.json": ("found no evaluation",),
+        "other.json": ("found no format, expected what",),
         "gone.json": ("gone.json: no such file or folder, expected an evaluation or a model",),
         "folder": ("a folder without model.json",),
     }

@@ -121,12 +121,15 @@ def test_gaps_in_the_truth_stay_gaps(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("{", "is not JSON"),
-        ("[]", "found no evaluation"),
-        ("{}", "found no evaluation"),
-        ('{"format": 1}', "found an evaluation of format 1, expected 3 or 2"),
-        ('{"format": 4}', "found an evaluation of format 4, expected 3 or 2. A newer crossperf may read it"),
-        ('{"format": 2}', "the evaluation does not read"),
-        ('{"format": 3}', "the evaluation does not read"),
+        ("[]", "found a list of 0, expected what 'crossperf evaluate --json' writes, which is an object"),
+        ("{}", "found no format, expected what 'crossperf evaluate --json' writes"),
+        (
+            '{"format": 1}',
+            "found format 1, expected what 'crossperf evaluate --json' writes of format 2 or 3. Eval",
+        ),
+        ('{"format": 4}', "found format 4, expected what 'crossperf evaluate --json' writes of format 2 or 3. Upgrade"),
+        ('{"format": 2}', "found no 'models', expected one"),
+        ('{"format": 3}', "found no 'table', expected one"),
     ],
 )
 def test_what_is_no_evaluation_is_one_clear_sentence(tmp_path: Path, text: str, sentence: str) -> None:
@@ -143,9 +146,9 @@ def test_columns_that_do_not_fit_together_are_refused(result: Evaluation) -> Non
     for column, number in (("workload", 10_000), ("workload", -1), ("source", 10_000)):
         facts = json.loads(json.dumps(result.to_json()))
         facts["held_out"][column][0] = number
-        with pytest.raises(CrossperfError, match="does not read"):
+        with pytest.raises(CrossperfError, match="do not fit together"):
             Evaluation.from_json(facts)
     facts = json.loads(json.dumps(result.to_json()))
     facts["held_out"]["predictions"]["ridge"]["log_relative_time"].pop()
-    with pytest.raises(CrossperfError, match="does not read"):
+    with pytest.raises(CrossperfError, match="do not fit together"):
         Evaluation.from_json(facts)

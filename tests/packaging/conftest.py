@@ -17,10 +17,8 @@ class Built(NamedTuple):
     wheel: Path
 
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """`python -m build` makes the sdist from the checkout, and the wheel from what the sdist holds."""
-    out = tmp_path_factory.mktemp("dist")
+def build(out: Path) -> Built:
+    """Let `python -m build` make the sdist from the checkout, and the wheel from what the sdist holds."""
     subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)],
         check=True,
@@ -29,3 +27,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     )
     (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
     return Built(sdist, wheel)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The sdist and the wheel."""
+    return build(tmp_path_factory.mktemp("dist"))

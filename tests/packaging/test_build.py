@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -10,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import ROOT, Built
+from tests.packaging.conftest import ROOT, Built, build
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -56,12 +60,32 @@ def test_the_wheel_carries_the_licence_and_names_no_address(built: Built) -> Non
 
 
 @pytest.mark.slow
+def test_built_twice_sdist_and_wheel_are_the_same_bytes(built: Built, tmp_path: Path) -> None:
+    again = build(tmp_path)
+    assert again.sdist.read_bytes() == built.sdist.read_bytes()
+    assert again.wheel.read_bytes() == built.wheel.read_bytes()
+
+
+@pytest.mark.slow
 def test_the_sdist_holds_what_is_needed_to_work_on_it(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"LICENSE", "README.md", "CHANGELOG.md", "Makefile", "constraints.txt", "mkdocs.yml", "tests/conftest.py"}
     assert wanted <= names
     assert not any("__pycache__" in name for name in names)
+
+
+@pytest.mark.slow
+def test_the_bill_of_materials_names_what_is_needed_to_run_and_the_files_with_their_digests(built: Built) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "sbom.py"), str(built.wheel.parent)], check=True, capture_output=True
+    )
+    assert b"wrote" in done.stdout
+    (path,) = built.wheel.parent.glob("*.cdx.json")
+    components = {part["name"]: part for part in json.loads(path.read_text())["components"]}
+    assert {"numpy", "polars", "scikit-learn", "scipy", "click", "rich"} <= components.keys()
+    assert components[built.wheel.name]["hashes"][0]["content"] == hashlib.sha256(built.wheel.read_bytes()).hexdigest()
+    assert "pytest" not in components
 
 
 def test_the_version_is_the_same_everywhere() -> None:

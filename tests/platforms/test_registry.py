@@ -38,16 +38,19 @@ def test_a_name_is_given_once_unless_it_is_replaced(tmp_path: Path) -> None:
     [
         ("{", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
-        ("[]", "names no format"),
-        ('{"platforms": []}', "names no format"),
-        ('{"format": 2, "platforms": []}', "found format 2, this version of crossperf reads format 1"),
+        ("[]", "found a list of 0, expected a file of platforms"),
+        ('{"platforms": []}', "found no format, expected a file of platforms"),
+        (
+            '{"format": 2, "platforms": []}',
+            "found format 2, expected a file of platforms of format 1. Upgrade",
+        ),
         ('{"format": 1}', "no list 'platforms'"),
         ('{"format": 1, "platforms": [{"name": "a", "facts": {"x": NaN}}]}', "NaN is no number"),
         ('{"format": 1, "platforms": [{"name": "a"}, {"name": "a"}]}', "the name 'a' stands twice"),
         ('{"format": 1, "platforms": [{"name": 5}, 6, {"name": "b", "facts": 7}]}', "platform 1 .*platform 2 .*3"),
         (
             '{"format": 1, "platforms": [{"name": "a", "facts": {"cores": "two"}}]}',
-            "found 'two', expected int",
+            "at facts.cores: found 'two', expected a whole number",
         ),
     ],
 )
@@ -71,7 +74,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(PlatformError, match="cannot be read"):
         read(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(PlatformError, match="not text"):
+    with pytest.raises(PlatformError, match="not UTF-8 text"):
         read(tmp_path / "binary")
 
 

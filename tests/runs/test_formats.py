@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import math
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from crossperf import dataset
 from crossperf.datasets import toy
 from crossperf.errors import RunsTableError
 from crossperf.records import Run
-from crossperf.runs import summary, table
+from crossperf.runs import formats, jsonl, summary, table
 
 FORMATS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")
 
@@ -127,3 +131,58 @@ def test_lines_that_are_no_json_and_bad_values_of_the_others_are_reported_togeth
     sound = '{"app": "a", "input": "1", "platform": "p", "runtime_s": %s, "counters": {"c": 1}}'
     path.write_text("\n".join([sound % 1.0, "{torn", sound % -1.0]) + "\n")
     assert [(problem.row, problem.column) for problem in table.check(path)] == [(2, None), (3, "runtime_s")]
+
+
+def test_lines_are_read_some_at_a_time_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "runs.jsonl"
+    more: list[dict[str, Any]] = [{"job": 7}, {"job": "x", "queue": "a"}, {}, {"events": {"perf": {"cycles": 1}}}, {}]
+    counters: list[dict[str, float | None]] = [{"x": 1.0}, {"x": None}, {"y": 2.0}, {"x": 3.5, "y": 0.0}, {}]
+    runs = [Run("a", str(i), "p", 1.0 + i, counters=counters[i], metadata=more[i]) for i in range(5)]
+    jsonl.append(path, runs)
+    whole = table.read(path)
+    monkeypatch.setattr(formats, "_LINES_AT_ONCE", 2)
+    parts = table.read(path)
+    assert parts.fingerprint == whole.fingerprint
+    assert (
+        parts.frame.select(sorted(parts.frame.columns))
+        .drop("job")
+        .equals(whole.frame.select(sorted(whole.frame.columns)).drop("job"))
+    )
+    assert [run.counters for run in parts.runs()] == [run.counters for run in whole.runs()]
+    with path.open("a") as lines:
+        lines.write("{\n")
+    assert [problem.row for problem in table.check(path) if problem.severity == "error"] == [6]
+
+
+def test_columns_of_types_that_no_other_format_has_become_texts(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {"app": ["a"], "input": ["1"], "platform": ["p"], "runtime_s": [1.0], "counter.x": [2.0]}
+    columns |= {"took": [timedelta(seconds=90)], "tags": [["a", "b"]], "events": [{"perf": {"cycles": 5}}]}
+    pl.DataFrame(columns, strict=False).write_parquet(tmp_path / "runs.parquet")
+    read = table.read(tmp_path / "runs.parquet")
+    assert read.frame.select("took", "tags").row(0) == ("0:01:30", '["a", "b"]')
+    assert read.events["event.perf.cycles"].to_list() == [5.0]
+    for kind in FORMATS:
+        read.write(tmp_path / f"again.{kind}")
+        assert table.read(tmp_path / f"again.{kind}").fingerprint == read.fingerprint
+
+
+def test_a_csv_whose_last_line_has_no_end_is_read_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("app,input,platform,runtime_s,counter.x\na,1,p,1,2")
+    assert [str(warning) for warning in table.read(path).warnings] == [
+        "row 1: found a last line without an end, expected a line break behind it. It may be cut short: copy or write "
+        "the file again, or end the last line."
+    ]
+
+
+def test_a_panic_of_the_parquet_reader_says_nothing_but_its_sentence(
+    tmp_path: Path, every_format: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whether polars panics or raises depends on the byte: over many, some panic."""
+    whole = every_format["parquet"].read_bytes()
+    path = tmp_path / "runs.parquet"
+    for place in range(4, len(whole) - 8, max(1, len(whole) // 150)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        with contextlib.suppress(RunsTableError):
+            table.read(path)
+    assert capfd.readouterr().err == ""

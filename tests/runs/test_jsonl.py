@@ -64,7 +64,7 @@ def test_every_bad_line_is_reported_with_its_number(tmp_path: Path) -> None:
     assert [problem.row for problem in problems] == [1, 2, 5, 6, 7, 7]
     found = [problem.actual for problem in problems]
     assert found[0].startswith("text that is not JSON")
-    assert found[1:4] == ["a list", "text that is not JSON (not UTF-8 text)", "a list under 'counters'"]
+    assert found[1:4] == ["a list", "text that is not JSON (it is not UTF-8 text)", "a list under 'counters'"]
     assert [problem.column for problem in problems[4:]] == ["app", "platform"]
 
 

@@ -6,20 +6,26 @@ import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from crossperf import display, plain
 from crossperf.dataset.cells import TableFacts
 from crossperf.display import RowView, TableView
-from crossperf.errors import CrossperfError
+from crossperf.documents import Document, at
 from crossperf.files import write_json
 from crossperf.runs.frames import to_frame
 
 FORMAT = 2
+_DOCUMENT = Document("scores of new platforms", "Evaluate again with --split platform.", FORMAT, oldest=1)
+#: How format 1 nests its scores: by model, shots, way and platform.
+_ByPlatform = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]]
 #: The ways to come by a new platform's column: the head on workloads drawn or suggested, or the model learned anew.
 WAYS = ("adapted", "suggested", "scratch", "full")
+
+
+_Factor = Annotated[float, plain.Between(above=0.0)]
 
 
 @dataclass(frozen=True)
@@ -33,8 +39,8 @@ class TransferScore:
     shots: str
     way: str
     platform: str
-    column: float
-    vector: float
+    column: _Factor
+    vector: _Factor
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,14 +113,13 @@ class Transfer:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any], where: str = "the scores") -> Transfer:
         """Return the scores that `to_json` wrote, or those of format 1."""
-        number = facts.get("format")
-        if facts.get("split") != "platform" or number not in (1, FORMAT):
-            raise CrossperfError(
-                f"{where}: found format {number!r}, expected scores of new platforms of format {FORMAT} or 1. "
-                "A newer crossperf may read it; otherwise evaluate again with this one.",
-                found=number,
-            )
-        return plain.from_json(cls, _as_format_2(facts) if number == 1 else facts)
+        written = _DOCUMENT.check(facts, where)
+        try:
+            if written.get("split") != "platform":
+                raise plain.MisfitError(plain.shown(written.get("split")), "'platform'", ("split",))
+            return plain.from_json(cls, _as_format_2(written) if written["format"] == 1 else written)
+        except ValueError as error:
+            raise _DOCUMENT.misfit(error, where) from error
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON; the file appears whole or not at all."""
@@ -125,10 +130,10 @@ def _as_format_2(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return format 1, whose scores are nested by model, shots, way and platform, as format 2."""
     scores = [
         {"model": model, "shots": shots, "way": way, "platform": platform, **factors}
-        for model, by_shots in facts["scores"].items()
+        for model, by_shots in at(facts, "scores", _ByPlatform).items()
         for shots, by_way in by_shots.items()
         for way, by_platform in by_way.items()
         for platform, factors in by_platform.items()
     ]
     caveat = "Scores of format 1 count the source platform in the whole vector: do not compare them with newer ones."
-    return {**facts, "scores": scores, "caveats": [caveat, *facts["doubts"]]}
+    return {**facts, "scores": scores, "caveats": [caveat, *at(facts, "doubts", list[str])]}

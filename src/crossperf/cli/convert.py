@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from crossperf.cli.options import PATH
 from crossperf.cli.output import refuse_existing, wrote
+from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import CrossperfError
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def convert(old: Path, output: Path) -> None:
     if old.is_dir():
         from crossperf.model import store
 
-        store.load(old).save(output)
+        # Whoever converts a folder of before digests knows where it comes from.
+        store.load(old, trust=True).save(output)
     else:
         _result(old).write(output)
     wrote(output)
@@ -41,12 +42,13 @@ def _result(path: Path) -> Evaluation | Transfer:
     from crossperf.evaluation import Evaluation
 
     try:
-        facts = dict(json.loads(path.read_text(encoding="utf-8")))
-        strange = "" if {"format", "split"} <= facts.keys() else "JSON of another program, or of another command"
+        facts = parse(read_bytes(path, 1024 * MEGABYTE))
+        known = isinstance(facts, dict) and {"format", "split"} <= facts.keys()
+        strange = "" if known else "JSON of another program, or of another command"
     except OSError as error:
         strange = error.strerror or "nothing that can be read"
-    except (ValueError, TypeError):
-        strange = "a file that is no JSON object"
+    except ValueError as error:
+        strange = f"a file that is not JSON ({error})"
     if strange:
         expected = "a model folder or a result of 'crossperf evaluate --json'"
         raise CrossperfError(f"{path}: found {strange}, expected {expected}. Nothing was written.", path=str(path))

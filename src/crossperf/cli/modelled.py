@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossperf import platforms
+from crossperf.documents import MEGABYTE, at, parse, read_bytes
 from crossperf.errors import ModelFolderError, some_of
 from crossperf.platforms import Platform
 
@@ -44,8 +44,8 @@ class ModelPlatforms:
     def read(cls, folder: Path, registry: Path) -> ModelPlatforms:
         """Return those of a model folder."""
         try:
-            names = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))["platforms"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            names = at(parse(read_bytes(folder / _DESCRIPTION, 256 * MEGABYTE)), "platforms", list[str])
+        except (OSError, ValueError) as error:
             problem = f"{folder}: found no {_DESCRIPTION} that names platforms, expected a model folder"
             raise ModelFolderError(f"{problem}. 'crossperf train' makes one.") from error
         with as_file(files("crossperf") / "datasets" / "data" / "platforms.json") as shipped:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from crossperf.arrays import Floats, Integers, Mask
+from crossperf.arrays import Floats, Integers, Mask, axes_of, refuse_outside
 from crossperf.records import can_run, versions
 from crossperf.runs.summary import TableInfo
 
@@ -19,6 +19,10 @@ from crossperf.runs.summary import TableInfo
 Workload = tuple[str, str]
 Split = Literal["row", "workload", "app"]
 SPLITS: tuple[Split, ...] = ("row", "workload", "app")
+
+
+#: The logarithm of no time in seconds is as large.
+_LONGEST = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,22 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.source_n)
+
+    def refuse_misfits(self) -> None:
+        """Raise `ValueError` unless the columns fit together: what a file holds need not."""
+        axes = axes_of(self)
+        number, sizes = len(self), {"w": len(self.workloads), "p": len(self.platforms), "n": len(self)}
+        clash = next((axis for axis, size in sizes.items() if axes.get(axis, size) != size), None)
+        if clash or len(self.workload_n) != number or self.log_time_wp.size != sizes["w"] * sizes["p"]:
+            raise ValueError("the columns of the cells do not fit together")
+        if len(set(self.platforms)) != sizes["p"] or len(self.platform_classes) != sizes["p"]:
+            raise ValueError("the platforms do not fit together")
+        if self.runnable_w and len(self.runnable_w) != sizes["w"]:
+            raise ValueError("'runnable' does not fit the workloads")
+        if (np.abs(self.log_time_wp) > _LONGEST).any():
+            raise ValueError("a time is none that a clock could show")
+        refuse_outside("workload", self.workload_n, sizes["w"])
+        refuse_outside("source", self.source_n, sizes["p"])
 
     @property
     def log_relative_time_np(self) -> Floats:

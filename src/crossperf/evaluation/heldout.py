@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crossperf import plain
-from crossperf.arrays import Floats, Integers
+from crossperf.arrays import Floats, Integers, axes_of, refuse_outside
 from crossperf.dataset.cells import Cells
 from crossperf.dataset.features import Features
 from crossperf.dataset.pairing import Dataset
@@ -24,6 +24,7 @@ Record = TypeVar("Record")
 LEVEL = 0.8
 _AT_ONCE = 256  # cells whose errors are drawn at a time
 _DIGITS = 5  # digits of a log time in a file: a hundred-thousandth is 0.001 % of a time
+_MOST = 100.0  # no logarithm of a time over another is as large
 _BEYOND = 9.0  # JSON has no infinity: the level that no interval reaches is written as this
 
 
@@ -89,14 +90,16 @@ class HeldOut(Cells):
     predictions: Mapping[str, HeldOutPredictions] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        number, platforms, workloads = len(self), len(self.platforms), len(self.workloads)
-        columns = ((self.workload_n, workloads), (self.source_n, platforms), (self.fold_n, np.inf))
-        fits = all(len(column) == number and ((column >= 0) & (column < end)).all() for column, end in columns)
-        shapes: set[Any] = {(self.log_time_wp.shape, (workloads, platforms))} if workloads else set()
-        for own in self.predictions.values():
-            shapes |= {(array.shape, (number, platforms)[: array.ndim]) for array in _decimals(own).values()}
-        if not fits or any(shape != expected for shape, expected in shapes):
-            raise ValueError("the columns of the held-out cells do not fit together")
+        self.refuse_misfits()
+        refuse_outside("fold", self.fold_n, len(self))
+        number, platforms = len(self), len(self.platforms)
+        for name, own in self.predictions.items():
+            axes = axes_of(own)
+            times = (values for values in (own.predicted_np, own.low_np, own.high_np) if values is not None)
+            if any((np.abs(values_np) > _MOST).any() for values_np in times):
+                raise ValueError(f"the predictions of {name!r} hold times that none could be")
+            if own.predicted_np.size != number * platforms or axes.get("n", number) != number:
+                raise ValueError(f"the predictions of {name!r} do not fit {number:,} cells on {platforms} platforms")
 
     @classmethod
     def of(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from crossperf import plain
-from crossperf.arrays import Floats, Integers, Mask
+from crossperf.arrays import Floats, Integers, Mask, axes_of, refuse_outside
 from crossperf.dataset.features import MEASURED, RUN_TIME, Features
 from crossperf.dataset.pairing import Dataset
 from crossperf.model.fitted.model import LatentSpace
@@ -53,6 +53,14 @@ class LatentMap:
     xy_n2: Floats = field(metadata={"json": "xy"})
     explained: tuple[float, float]
     drivers: tuple[Driver, ...]
+
+    def __post_init__(self) -> None:
+        axes, number = axes_of(self), len(self)
+        if axes.get("n", 0) != number or axes.get("w", 0) != len(self.workloads) or self.xy_n2.size != 2 * number:
+            raise ValueError("the columns of the latent map do not fit together")
+        refuse_outside("workload", self.workload_n, len(self.workloads))
+        if np.isnan(self.xy_n2).any() or (self.fastest_w < 0).any() or (self.source_n < 0).any():
+            raise ValueError("the latent map holds places or platforms that are none")
 
     def __len__(self) -> int:
         return len(self.workload_n)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossperf import display, plain
+from crossperf.arrays import refuse_outside
 from crossperf.dataset.cells import SPLITS, TableFacts
 from crossperf.dataset.pairing import Dataset
-from crossperf.errors import CrossperfError, several, some_of
+from crossperf.documents import Document
+from crossperf.errors import several, some_of
 from crossperf.evaluation import format2
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.latent import LatentMap
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FORMAT = 3
 _FEW_APPS = 10  # below this many applications, folds by application mean little
 _DOMINANT_ORDER = 0.5
+_DOCUMENT = Document("what 'crossperf evaluate --json' writes", "Evaluate again.", FORMAT, oldest=2)
 _LONG = ("held_out", "latent")  # the parts of an evaluation that grow with the table
 
 
@@ -98,23 +99,24 @@ class Evaluation:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any], where: str = "the evaluation") -> Evaluation:
         """Return the evaluation that `to_json` wrote, or that of format 2."""
-        number = facts.get("format") if isinstance(facts, Mapping) else None
-        if number is None:
-            raise CrossperfError(f"{where}: found no evaluation, expected what 'crossperf evaluate --json' writes.")
-        if number not in (2, FORMAT):
-            raise CrossperfError(
-                f"{where}: found an evaluation of format {number!r}, expected {FORMAT} or 2. "
-                "A newer crossperf may read it; otherwise evaluate again with this one.",
-                found=number,
-                expected=FORMAT,
-            )
+        written = _DOCUMENT.check(facts, where)
         try:
-            return plain.from_json(cls, format2.as_format_3(facts) if number == 2 else facts)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise CrossperfError(
-                f"{where}: the evaluation does not read ({type(error).__name__}: {error}), expected what 'crossperf "
-                "evaluate --json' wrote. Evaluate again."
-            ) from error
+            read = plain.from_json(cls, format2.as_format_3(written) if written["format"] == 2 else written)
+            read._refuse_misfits()
+            return read  # noqa: TRY300
+        except ValueError as error:
+            raise _DOCUMENT.misfit(error, where) from error
+
+    def _refuse_misfits(self) -> None:
+        """Raise `ValueError` unless the parts name the same platforms: what a file holds need not."""
+        platforms = self.held_out.platforms if self.held_out else self.table.platforms
+        constant = self.constant
+        named = {*constant.order, *constant.otherwise, *([constant.fastest] if constant.fastest else [])}
+        if strange := sorted(named - {*platforms}):
+            raise ValueError(f"the constant answer names {plain.shown(strange[0])}, which is no platform here")
+        if self.latent and self.held_out:
+            refuse_outside("latent.fastest", self.latent.fastest_w, len(platforms))
+            refuse_outside("latent.source", self.latent.source_n, len(platforms))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as JSON; the file appears whole or not at all."""
@@ -152,17 +154,7 @@ def read_evaluation(path: str | os.PathLike[str]) -> Evaluation:
     ...     read_evaluation(file) == result
     True
     """
-    source = Path(path)
-    try:
-        facts = json.loads(source.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CrossperfError(
-            f"{source}: cannot be read ({error.strerror}), expected an evaluation. "
-            "'crossperf evaluate --json' makes one."
-        ) from error
-    except ValueError as error:
-        raise CrossperfError(f"{source}: is not JSON ({error}), expected an evaluation. Evaluate again.") from error
-    return Evaluation.from_json(facts, str(source))
+    return Evaluation.from_json(_DOCUMENT.parsed(path), str(path))
 
 
 def caveats(evaluation: Evaluation, data: Dataset) -> tuple[str, ...]:

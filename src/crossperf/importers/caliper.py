@@ -12,7 +12,6 @@ a region's times with those of the regions inside.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import defaultdict
@@ -24,6 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import FORMULAS, canonical
+from crossperf.documents import parse
 from crossperf.errors import MissingDependencyError
 from crossperf.importers.files import SPELLINGS, start_of, unusable
 from crossperf.importers.measurement import SECONDS, Measurement
@@ -98,8 +98,8 @@ def reads(path: Path) -> bool:
     if path.suffix != ".json" or not start.lstrip().startswith((b"[", b"{")):
         return False
     try:
-        facts = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        facts = parse(path.read_bytes(), lenient=True)
+    except (OSError, ValueError):
         return False
     if isinstance(facts, dict) and all(isinstance(facts.get(name), list) for name in ("data", "columns", "nodes")):
         return True
@@ -171,10 +171,10 @@ def _place(record: Mapping[str, Any]) -> Any:
 
 def _read_json(path: Path) -> _CaliperProfile:
     try:
-        facts = json.loads(path.read_bytes())
+        facts = parse(path.read_bytes(), lenient=True)
     except OSError as error:
         _fail(path, f"a file that cannot be read ({error.strerror})", error)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         _fail(path, f"text that is not JSON ({error})", error)
     profile = _CaliperProfile(path)
     if isinstance(facts, dict) and "columns" in facts:

@@ -11,13 +11,13 @@ A job that died leaves a ``results.json`` cut short; it becomes a failed run.
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import canonical
+from crossperf.documents import parse
 from crossperf.errors import some_of
 from crossperf.importers import tabular
 from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
@@ -68,8 +68,8 @@ def _result(path: Path) -> Measurement:
     text = text_of(path, "the results of a run")
     death = _death(path.with_name("std.err"))
     try:
-        facts = json.loads(text)
-    except (ValueError, RecursionError):
+        facts = parse(text.encode(), lenient=True)
+    except ValueError:
         # The scripts print one key a line, so what came before the job's end can be read.
         facts = dict(re.findall(r'^\s*"(\w+)": "([^"]*)",?$', text, flags=re.MULTILINE))
         death = death or "the job ended before its results were complete"

@@ -6,13 +6,13 @@ iteration. Means and other statistics over repetitions are passed over.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crossperf.documents import parse
 from crossperf.errors import several, some_of
 from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import SECONDS, Measurement
@@ -41,10 +41,10 @@ def read(path: Path) -> list[Measurement]:
     """Return one measurement for each benchmark and repetition."""
     text = text_of(path, "JSON of google-benchmark")
     try:
-        document = json.loads(text)
+        document = parse(text.encode(), lenient=True)
         context, entries = document["context"], list(document["benchmarks"])
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
-        reason = str(error) or "nested too deeply"
+    except (ValueError, TypeError, LookupError) as error:
+        reason = error
         advice = "Run the benchmark to its end again, with --benchmark_out=FILE --benchmark_out_format=json"
         raise unusable(path, f"found no whole JSON with 'context' and 'benchmarks' ({reason}). {advice}") from error
     singles = [entry for entry in entries if isinstance(entry, dict) and not _is_statistic(entry)]

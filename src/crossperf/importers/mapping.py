@@ -25,23 +25,27 @@ The left side is always crossperf's name, the right side the table's. Columns th
 
 from __future__ import annotations
 
-import json
-import tomllib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import COUNTERS
+from crossperf.documents import parse, parse_toml, read_bytes
 from crossperf.errors import did_you_mean, some_of
 from crossperf.importers import tabular
-from crossperf.importers.files import text_of, unusable
+from crossperf.importers.files import unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.importers.tabular import JSON_LINES, ProfileReading, UnusableRowError
+from crossperf.plain import shown
 from crossperf.records import COLUMNS
-from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, as_number, check_value, failed, is_missing
+from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, as_number, check_value, failed, is_missing, typed
 
 _SECTIONS = ("columns", "constants", "events", "counters")
+#: A mapping names columns: it is short.
+_MOST_BYTES = 1 << 18
+_MOST_SHOWN = 20
 _KEYS = ("tool", "missing", *_SECTIONS)
 
 
@@ -85,19 +89,20 @@ def load(path: Path) -> TableMap:
     """Return a mapping file's content; everything that is wrong with it is in one error."""
     facts = _parse(path)
     problems = [
-        f"found the unknown key {name!r}{did_you_mean(name, _KEYS)}, expected {', '.join(_KEYS)}"
+        f"found the unknown key {shown(name)}{did_you_mean(name, _KEYS)}, expected {', '.join(_KEYS)}"
         for name in facts
         if name not in _KEYS
     ]
     wrong = {name: facts[name] for name in _SECTIONS if not isinstance(facts.get(name, {}), dict)}
-    problems += [f"found {section!r} under {name}, expected a table of names" for name, section in wrong.items()]
+    problems += [f"found {shown(section)} under {name}, expected a table of names" for name, section in wrong.items()]
     sections: dict[str, dict[str, Any]] = {name: {} if name in wrong else facts.get(name, {}) for name in _SECTIONS}
     for name in (*sections["columns"], *sections["constants"]):
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS)
-            problems.append(f"found {name!r} among the columns of a run{hint}, expected {', '.join(COLUMNS)}")
+            problems.append(f"found {shown(name)} among the columns of a run{hint}, expected {', '.join(COLUMNS)}")
     both = sorted(set(sections["columns"]) & set(sections["constants"]))
-    problems += [f"found {name!r} as a column and as a constant, expected one of them" for name in both]
+    problems += [f"found {shown(name)} as a column and as a constant, expected one of them" for name in both]
+    problems += filter(None, (_constant_problem(name, value) for name, value in sections["constants"].items()))
     sources: dict[str, dict[str, Source]] = {"columns": {}, "events": {}, "counters": {}}
     for kind, of_kind in sources.items():
         for name, value in sections[kind].items():
@@ -105,34 +110,46 @@ def load(path: Path) -> TableMap:
             if source is None or (len(source.columns) > 1 and not (kind == "columns" and name in TEXTS)):
                 several = ", a list of them" if kind == "columns" and name in TEXTS else ""
                 problems.append(
-                    f"found {value!r} for {kind}.{name}, expected the name of a column{several} "
+                    f"found {shown(value)} for {kind}.{name}, expected the name of a column{several} "
                     'or {column = "NAME", factor = NUMBER}'
                 )
             else:
                 of_kind[name] = source
     missing, tool = facts.get("missing", []), facts.get("tool", "table")
-    if not isinstance(missing, list):
-        problems.append(f"found {missing!r} for missing, expected a list of values")
+    if not isinstance(missing, list) or not all(isinstance(value, str | int | float) for value in missing):
+        problems.append(f"found {shown(missing)} for missing, expected a list of numbers and texts")
     if not isinstance(tool, str):
-        problems.append(f"found {tool!r} for tool, expected its name")
+        problems.append(f"found {shown(tool)} for tool, expected its name")
     if not problems and not sources["events"] and not sources["counters"]:
         problems.append("found neither [events] nor [counters], expected at least one of them")
     if problems:
-        raise unusable(path, f"{'; '.join(problems)}. Correct the mapping file.")
-    return TableMap(**sources, constants=sections["constants"], missing=tuple(missing), tool=tool)
+        raise unusable(path, f"{'; '.join(problems[:_MOST_SHOWN])}. Correct the mapping file.")
+    constants = {name: typed(name, value) for name, value in sections["constants"].items()}
+    return TableMap(**sources, constants=constants, missing=tuple(missing), tool=tool)
+
+
+def _constant_problem(name: str, value: Any) -> str | None:
+    """Return what is wrong with the value that every run gets for a column."""
+    scalar = isinstance(value, str | int | float)
+    problem = check_value(name, value, need_runtime=False) if scalar else None
+    if scalar and problem is None:
+        return None
+    return (
+        f"found {shown(value)} for constants.{name}, expected {problem.expected if problem else 'a number or a text'}"
+    )
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    text = text_of(path, "a mapping file")
+    kind = "JSON" if path.suffix == ".json" else "TOML"
     try:
-        facts = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
+        facts = (parse if kind == "JSON" else parse_toml)(read_bytes(path, _MOST_BYTES))
+    except OSError as error:
+        raise unusable(path, f"cannot be read ({error.strerror}), expected a mapping file. Check the file.") from error
+    except ValueError as error:
         problem = f"found text that is not {kind} ({error}), expected a mapping file. Correct it."
         raise unusable(path, problem) from error
     if not isinstance(facts, dict):
-        problem = f"found a {type(facts).__name__}, expected an object of sections. Correct the mapping file."
-        raise unusable(path, problem)
+        raise unusable(path, f"found {shown(facts)}, expected an object of sections. Correct the mapping file.")
     return facts
 
 
@@ -144,7 +161,7 @@ def _source(value: Any) -> Source | None:
     if isinstance(value, dict) and set(value) <= {"column", "factor"} and isinstance(value.get("column"), str):
         factor = value.get("factor", 1.0)
         number = None if isinstance(factor, str) else as_number(factor)
-        return Source((value["column"],), number) if number else None
+        return Source((value["column"],), number) if number and math.isfinite(number) else None
     return None
 
 

@@ -6,7 +6,7 @@ without its place.
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import canonical
+from crossperf.documents import parse
 from crossperf.errors import some_of
 from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
+from crossperf.plain import shown
+from crossperf.runs.rules import as_number
 
 #: The major version of PAPI up to which the layout of the files was looked at.
 _NEWEST = 7
@@ -108,8 +111,8 @@ def _json(file: Path) -> dict[str, Any]:
     advice = "PAPI writes it when the program ends: run the program to its end again."
     try:
         document = _parsed(text)
-    except (ValueError, RecursionError) as error:
-        raise unusable(file, f"is not whole JSON ({str(error) or 'nested too deeply'}). {advice}") from error
+    except ValueError as error:
+        raise unusable(file, f"is not whole JSON ({error}). {advice}") from error
     if not isinstance(document, dict):
         why = f"found a {type(document).__name__}, expected an object"
         raise unusable(file, f"is not whole JSON ({why}). {advice}")
@@ -118,10 +121,10 @@ def _json(file: Path) -> dict[str, Any]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse(text.encode(), lenient=True)
     except ValueError:
         # PAPI leaves a comma behind where the last of its threads marked no region.
-        return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
+        return parse(re.sub(r",(\s*[}\]])", r"\1", text).encode(), lenient=True)
 
 
 def _nested_regions(threads: Mapping[str, Any]) -> Iterator[_Region]:
@@ -129,7 +132,7 @@ def _nested_regions(threads: Mapping[str, Any]) -> Iterator[_Region]:
     for thread, facts in threads.items():
         for region in facts["regions"].values():
             outermost = str(region["parent_region_id"]) == _OUTERMOST
-            yield _Region(thread, region["name"], 1, outermost, _values(region))
+            yield _Region(thread, str(region["name"]), 1, outermost, _values(region))
 
 
 def _flat_regions(threads: Sequence[Any]) -> Iterator[_Region]:
@@ -148,7 +151,10 @@ def _values(region: Mapping[str, Any]) -> dict[str, float]:
             continue
         if isinstance(value, Mapping):
             value = value["region_value"] if "region_value" in value else value["total"]
-        values[name if name in _TIMES else canonical(name)] = float(value)
+        number = as_number(value)
+        if number is None or not math.isfinite(number):
+            raise ValueError(f"{name} is {shown(value)}")
+        values[name if name in _TIMES else canonical(name)] = number
     return values
 
 
@@ -216,7 +222,5 @@ def _longest(ranks: Sequence[_Rank], name: str) -> float | None:
 
 
 def _number(text: Any) -> Any:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return text
+    number = as_number(text)
+    return text if number is None else number

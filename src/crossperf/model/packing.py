@@ -7,6 +7,9 @@ children of a tree's nodes do, as distances from it. Whoever reads them knows wh
 from __future__ import annotations
 
 import hashlib
+import io
+import math
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,8 @@ _FLOATS = (np.float16, np.float32)
 _INTEGERS = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 #: Arrays of fewer numbers weigh nothing, and are never rounded.
 _LARGE = 4096
+#: What a file may unfold to: arrays, bytes, and times its own size (beyond what is small anyway).
+_MOST_ARRAYS, _MOST_BYTES, _MOST_RATIO, _SMALL = 5_000, 2**33, 100, 2**26
 
 
 def write(path: Path, state: Mapping[str, NDArray[Any]]) -> None:
@@ -30,10 +35,29 @@ def write(path: Path, state: Mapping[str, NDArray[Any]]) -> None:
         np.savez_compressed(file, **packed)  # type: ignore[arg-type]
 
 
-def read(path: Path) -> State:
-    """Return the arrays of a file by name; pickled objects are refused."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(_unpacked(name, array) for name, array in arrays.items())
+def read(data: bytes) -> State:
+    """Return the arrays of a file's bytes by name; pickled objects, and sizes that are not true, raise `ValueError`."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        declared = sum(member.file_size for member in members)
+        if len(members) > _MOST_ARRAYS or declared > min(_MOST_BYTES, _MOST_RATIO * len(data) + _SMALL):
+            raise ValueError(f"{len(members):,} arrays of {declared:,} bytes in a file of {len(data):,}")
+        return dict(_unpacked(*_array(archive, member)) for member in members)
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, NDArray[Any]]:
+    """Return one array of an archive; the shape that it declares is compared with its size before memory is taken."""
+    name = member.filename.removesuffix(".npy")
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in headers:
+            raise ValueError(f"{name} is an array of version {version}")
+        shape, _, dtype = headers[version](file)
+        if dtype.hasobject or math.prod(shape) * dtype.itemsize > member.file_size:
+            raise ValueError(f"{name} declares {shape} of {dtype}, which {member.file_size:,} bytes cannot hold")
+        file.seek(0)
+        return name, np.lib.format.read_array(file, allow_pickle=False)
 
 
 def fingerprint(state: Mapping[str, NDArray[Any]]) -> str:
@@ -95,4 +119,6 @@ def _packed(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
 def _unpacked(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
     if not name.endswith(_FROM_PLACE):
         return name, array
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError(f"{name} holds {array.dtype} of shape {array.shape}, expected a row of whole numbers")
     return name.removesuffix(_FROM_PLACE), array.astype(np.int64) + np.arange(len(array))

@@ -12,16 +12,14 @@ name of the class there.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
-import pickle
 import types
 import typing
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,9 +31,10 @@ from crossperf import plain
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
-from crossperf.errors import CrossperfError, ModelFolderError
+from crossperf.documents import MEGABYTE, Document, read_bytes
+from crossperf.errors import CrossperfError, ModelFolderError, shortened
 from crossperf.files import Folder
-from crossperf.model import packing
+from crossperf.model import packing, soundness
 from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.packing import State
 from crossperf.model.trained import TrainedModel
@@ -43,11 +42,9 @@ from crossperf.model.trained import TrainedModel
 T = TypeVar("T")
 
 FORMAT = 3
-#: What reading a damaged folder can raise, in the libraries underneath.
-_BUILT_IN = (LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, EOFError)
-_DAMAGE = (*_BUILT_IN, pickle.UnpicklingError, zipfile.BadZipFile, zlib.error)
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
+_MOST_BYTES = 4096 * MEGABYTE
 #: The model that comes with the package (tools/release_model.py).
 SHIPPED = Path(__file__).parent / "data"
 _FOLDER = Folder("model", lambda folder: (folder / _DESCRIPTION).is_file(), ModelFolderError)
@@ -66,6 +63,10 @@ PARTS: dict[str, str] = {
     "trees": "peers.Trees",
     "xgboost": "boosters.XGBoosters",
 }
+
+
+#: The kinds whose bytes are parsed by a library of their own, which damage can crash: only behind a digest.
+NATIVE = ("catboost", "lightgbm", "xgboost")
 
 
 def flatten(value: Any, path: str = "") -> State:
@@ -111,14 +112,14 @@ def restore(kind: type[T], state: Mapping[str, NDArray[Any]]) -> T:
 
 def _restored(kind: Any, state: Mapping[str, NDArray[Any]]) -> Any:
     values = {}
-    for field in fields(kind):
-        own = {name: array for name, array in state.items() if name == field.name or name.startswith(field.name + ".")}
-        if not own and field.default is not MISSING:
+    for part in fields(kind):
+        own = {name: array for name, array in state.items() if name == part.name or name.startswith(part.name + ".")}
+        if not own and part.default is not MISSING:
             continue
         if not own:
-            raise KeyError(field.name)
-        below = {name.removeprefix(field.name).removeprefix("."): array for name, array in own.items()}
-        values[field.name] = _value(_kinds(kind)[field.name], below, field.name)
+            raise KeyError(part.name)
+        below = {name.removeprefix(part.name).removeprefix("."): array for name, array in own.items()}
+        values[part.name] = _value(_kinds(kind)[part.name], below, part.name)
     return kind(**values)
 
 
@@ -146,7 +147,10 @@ def _value(kind: Any, state: Mapping[str, NDArray[Any]], name: str) -> Any:
         return tuple(arguments[0](value) for value in array.tolist())
     if origin is np.ndarray:
         # NDArray[T] is ndarray[shape, dtype[T]]; a file may hold a narrower type.
-        return array.astype(typing.get_args(arguments[1])[0], copy=False)
+        meant = np.dtype(typing.get_args(arguments[1])[0])
+        if array.dtype.kind not in ("iu" if meant.kind in "iu" else meant.kind):
+            raise ValueError(f"{name} holds {array.dtype}, expected {meant}")
+        return array.astype(meant, copy=False)
     return kind(array.item()) if kind in (int, float, bool, str) else array
 
 
@@ -177,7 +181,15 @@ def save(model: TrainedModel, folder: str | os.PathLike[str], *, overwrite: bool
     with _FOLDER.whole(folder, overwrite=overwrite) as part:
         packing.write(part / _ARRAYS, arrays)
         description = {"fingerprint": packing.fingerprint(arrays), **_description(model)}
-        (part / _DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        sealed = {"digest": digest_of(description, (part / _ARRAYS).read_bytes()), **description}
+        (part / _DESCRIPTION).write_text(json.dumps(sealed, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def digest_of(description: Mapping[str, Any], arrays: bytes) -> str:
+    """Return the SHA-256 over all parts of a folder: what ``model.json`` holds beside it, and the file of arrays."""
+    own = {name: value for name, value in description.items() if name != "digest"}
+    canonical = json.dumps(own, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode() + b"\x00" + hashlib.sha256(arrays).digest()).hexdigest()
 
 
 def arrays_of(model: TrainedModel) -> State:
@@ -212,7 +224,7 @@ def refuse_unless_free(target: Path, *, overwrite: bool) -> None:
     _FOLDER.refuse_unless_free(target, overwrite=overwrite)
 
 
-def load(folder: str | os.PathLike[str] | None = None) -> TrainedModel:
+def load(folder: str | os.PathLike[str] | None = None, *, trust: bool = False) -> TrainedModel:
     """Return the model of a folder, ready to predict; without one the model that comes with crossperf.
 
     Parameters
@@ -220,6 +232,9 @@ def load(folder: str | os.PathLike[str] | None = None) -> TrainedModel:
     folder
         A folder that `save`, ``TrainedModel.save`` or 'crossperf train' wrote, of this format or the one before it.
         ``None``: the model that ships, which was trained on `crossperf.datasets.testbed`.
+    trust
+        Read a folder without a digest, as crossperf once wrote them. Boosted trees are parsed by their own library,
+        which damaged bytes can crash.
 
     Returns
     -------
@@ -235,59 +250,117 @@ def load(folder: str | os.PathLike[str] | None = None) -> TrainedModel:
     'ridge'
     """
     source = SHIPPED if folder is None else Path(folder)
-    facts = _read_description(source)
+    description = read_description(source)
     try:
-        if facts["format"] == FORMAT:
-            arrays = packing.read(source / _ARRAYS)
-            learned = restore(FittedModel, below(arrays, "fitted.")), restore(Features, below(arrays, "features."))
-            cells = (arrays[f"cells.{name}"].astype(kind, copy=False) for name, kind in _OF_CELLS.items())
-            return assemble(facts, *learned, *cells)
-        from crossperf.model import store_v2
-
-        return store_v2.load(source, facts)
+        model = _load(source, description, trust)
+        soundness.refuse_unsound(model.fitted, model.features, model.cells)
     except CrossperfError:
         raise
-    except _DAMAGE as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    except Exception as error:  # whatever the libraries underneath raise on a damaged folder
+        reason = shortened(f"{type(error).__name__}: {error}".splitlines()[0], 300)
         raise ModelFolderError(
-            f"{source}: the model does not load ({reason}), expected what 'crossperf train' wrote. Train it again."
+            f"{source}: the model does not load ({reason}), expected what 'crossperf train' wrote. Train it again.",
+            path=str(source),
         ) from error
+    return model
+
+
+def _load(source: Path, description: Description, trust: bool) -> TrainedModel:
+    if description.format == FORMAT:
+        data = _bytes(source / _ARRAYS)
+        _refuse_changed(source, description, data, trust)
+        arrays = packing.read(data)
+        learned = restore(FittedModel, below(arrays, "fitted.")), restore(Features, below(arrays, "features."))
+        cells = (arrays[f"cells.{name}"].astype(kind, copy=False) for name, kind in _OF_CELLS.items())
+        return assemble(description, *learned, *cells)
+    from crossperf.model import store_v2
+
+    if {description.model, description.settings.get("base")} & {*NATIVE} and not trust:
+        raise _unsealed(source)
+    return store_v2.load(source, description)
+
+
+def _refuse_changed(source: Path, description: Description, data: bytes, trust: bool) -> None:
+    """Raise unless the digest in the description is that of the folder; nothing else of the arrays is read before."""
+    if not description.digest:
+        if trust:
+            return
+        raise _unsealed(source)
+    if description.digest != digest_of(description.written, data):
+        raise ModelFolderError(
+            f"{source}: its digest is not that of its content, expected the folder as 'crossperf train' wrote it. It "
+            "was changed or damaged since: copy it again, or train it again.",
+            path=str(source),
+        )
+
+
+def _unsealed(source: Path) -> ModelFolderError:
+    return ModelFolderError(
+        f"{source}: found no digest in {_DESCRIPTION}, expected one over all parts of the folder. Train it again; if "
+        "you know who wrote it, 'crossperf convert' reads it and writes one with a digest.",
+        path=str(source),
+    )
 
 
 def assemble(
-    facts: Mapping[str, Any], fitted: FittedModel, features: Features, log_time_wp: Floats, *cells_n: Integers
+    description: Description, fitted: FittedModel, features: Features, log_time_wp: Floats, *cells_n: Integers
 ) -> TrainedModel:
     """Return the model of a description, what it learned, and its cells: times, then workload and source of each."""
-    workloads = tuple((str(app), str(input_)) for app, input_ in facts["workloads"])
-    platforms, classes = tuple(facts["platforms"]), tuple(facts["platform_classes"])
-    if log_time_wp.shape != (len(workloads), len(platforms)):
-        raise ValueError(f"found times of shape {log_time_wp.shape} for its workloads and platforms")
-    cells = Cells(platforms, classes, workloads, log_time_wp, *cells_n, runnable_w=tuple(facts.get("runnable", ())))
-    training = plain.from_json(TableFacts, facts["training"]) if facts["training"] else None
-    rest = facts["settings"], training, facts["fit"], facts["versions"]
-    return TrainedModel(facts["model"], fitted, cells, features, *rest)
+    if description.format == FORMAT and description.counters != fitted.columns.counters:
+        raise ValueError("its counters are not those of its features")
+    names = description.platforms, description.platform_classes, description.workloads
+    cells = Cells(*names, log_time_wp, *cells_n, runnable_w=description.runnable)
+    rest = description.settings, description.training, description.fit, description.versions
+    return TrainedModel(description.model, fitted, cells, features, *rest)
 
 
-def _read_description(source: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Description:
+    """What ``model.json`` holds; `written` is all of it."""
+
+    format: int
+    model: str
+    counters: tuple[str, ...]
+    platforms: tuple[str, ...]
+    platform_classes: tuple[str, ...]
+    settings: Mapping[str, Any]
+    fit: Mapping[str, Any]
+    versions: Mapping[str, str]
+    training: TableFacts | None
+    workloads: tuple[tuple[str, str], ...] = ()
+    runnable: tuple[str | None, ...] = ()
+    digest: str = ""
+    written: Mapping[str, Any] = field(default_factory=dict)
+
+
+_DOCUMENT = Document(
+    "a model's description",
+    "Train the model again, or use the crossperf that wrote it.",
+    FORMAT,
+    oldest=2,
+    error=ModelFolderError,
+    most_bytes=256 * MEGABYTE,
+)
+
+
+def read_description(source: Path) -> Description:
+    """Return what the ``model.json`` of a folder holds."""
     path = source / _DESCRIPTION
     if not path.is_file():
         what = "a folder without model.json" if source.is_dir() else "no such folder"
         raise ModelFolderError(f"{source}: found {what}, expected a model folder. 'crossperf train' makes one.")
+    facts = _DOCUMENT.read(path)
+    return replace(_DOCUMENT.shaped(Description, {**facts, "written": {}}, path), written=facts)
+
+
+def _bytes(path: Path) -> bytes:
     try:
-        facts = dict(json.loads(path.read_text(encoding="utf-8")))
-        written = facts["format"]
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise ModelFolderError(f"{path}: does not read as a model's description. Train the model again.") from error
-    if written not in (FORMAT - 1, FORMAT):
-        newer = isinstance(written, int) and written > FORMAT
-        todo = "Upgrade crossperf" if newer else "Train the model again"
+        return read_bytes(path, _MOST_BYTES)
+    except OSError as error:
         raise ModelFolderError(
-            f"{path}: found format {written!r}, expected {FORMAT - 1} or {FORMAT}. {todo}, or use the crossperf that "
-            "wrote it.",
-            found=written,
-            expected=FORMAT,
-        )
-    return facts
+            f"{path}: cannot be read ({error.strerror}), expected the numbers of a model. Train it again.",
+            path=str(path),
+        ) from error
 
 
 def below(state: State, prefix: str) -> State:

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import SOURCE, Columns, Features
+from crossperf.documents import MEGABYTE, Document, read_bytes
 from crossperf.errors import MissingDependencyError, ModelFolderError
 from crossperf.model.fitted.adapted import Head, add_platform
 from crossperf.model.fitted.boosters import Boosters
@@ -23,27 +24,43 @@ from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.packing import State
 from crossperf.model.packing import read as read_arrays
-from crossperf.model.store import assemble, below, part_class, restore
+from crossperf.model.store import Description, assemble, below, part_class, restore
 from crossperf.model.trained import TrainedModel
 
+#: What a file of weights or arrays may weigh.
+_MOST_BYTES = 1024 * MEGABYTE
+_TIMES = Document("the times of a model's workloads", "Train the model again.", 0, error=ModelFolderError)
 
-def load(source: Path, facts: Mapping[str, Any]) -> TrainedModel:
+
+@dataclass(frozen=True, eq=False)
+class _WorkloadTimes:
+    """What ``workloads.json`` holds."""
+
+    workloads: tuple[tuple[str, str], ...]
+    log_time_wp: Floats = field(metadata={"json": "log_time_s"})
+
+
+def load(source: Path, description: Description) -> TrainedModel:
     """Return the model of a folder of format 2."""
-    name, networks = facts["model"], ("vae-dnn", "dnn")
-    state = _read_weights(source / "weights.pt") if name in networks else read_arrays(source / "arrays.npz")
+    name, networks = description.model, ("vae-dnn", "dnn")
+    state = _read_weights(source / "weights.pt") if name in networks else _read(source / "arrays.npz")
     n_added = len(state["adapted.platforms"]) if name == "adapted" else 0
-    platforms = facts["platforms"]
-    columns = Columns.of(facts["counters"], platforms[: len(platforms) - n_added])
-    fitted = _fitted(name, facts["settings"], state, columns)
+    platforms = description.platforms
+    columns = Columns.of(description.counters, platforms[: len(platforms) - n_added])
+    fitted = _fitted(name, description.settings, state, columns)
     # The training cells, none where the folder does not hold them.
-    times: dict[str, Any] = {"workloads": (), "log_time_s": np.empty((0, len(platforms)))}
+    times = _WorkloadTimes((), np.empty((0, len(platforms))))
     if (source / "workloads.json").is_file():
-        times = json.loads((source / "workloads.json").read_text(encoding="utf-8"))
-    arrays = read_arrays(source / "cells.npz") if (source / "cells.npz").is_file() else {}
+        path = source / "workloads.json"
+        times = _TIMES.shaped(_WorkloadTimes, _TIMES.parsed(path), path)
+    arrays = _read(source / "cells.npz") if (source / "cells.npz").is_file() else {}
     features = Features(arrays.get("features_nf", np.empty((0, len(columns)))), columns)
     cells_n = (arrays.get(part, np.empty(0, np.int64)) for part in ("workload_n", "source_n"))
-    log_time_wp = np.array(times["log_time_s"], dtype=np.float64)
-    return assemble({**facts, "workloads": times["workloads"]}, fitted, features, log_time_wp, *cells_n)
+    return assemble(replace(description, workloads=times.workloads), fitted, features, times.log_time_wp, *cells_n)
+
+
+def _read(path: Path) -> State:
+    return read_arrays(read_bytes(path, _MOST_BYTES))
 
 
 def _read_weights(path: Path) -> State:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
 from crossperf import plain
 
-Number = int | float
+#: A size or a clock, and a number of things.
+Number = Annotated[int | float, plain.Between(least=0)]
+Count = Annotated[int, plain.Between(least=0)]
+#: What a user may note of a machine: numbers are finite and of 64 bits.
+OwnFact = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -21,13 +25,13 @@ class CpuCache:
     `shared_by` is how many hardware threads share it, `instances` how many such caches the machine has.
     """
 
-    level: int
+    level: Count
     kind: str
     size_bytes: Number | None = None
-    ways: int | None = None
-    line_bytes: int | None = None
-    shared_by: int | None = None
-    instances: int | None = None
+    ways: Count | None = None
+    line_bytes: Count | None = None
+    shared_by: Count | None = None
+    instances: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,11 @@ class MachineFacts:
     cpu_implementer: str | None = None
     cpu_model: str | None = None
     architecture: str | None = None
-    sockets: int | None = None
-    cores: int | None = None
-    threads_per_core: int | None = None
-    hardware_threads_online: int | None = None
-    hardware_threads: int | None = None
+    sockets: Count | None = None
+    cores: Count | None = None
+    threads_per_core: Count | None = None
+    hardware_threads_online: Count | None = None
+    hardware_threads: Count | None = None
     cpu_quota: Number | None = None
     base_ghz: Number | None = None
     base_ghz_from: str | None = None
@@ -70,18 +74,18 @@ class MachineFacts:
     caches: tuple[CpuCache, ...] = ()
     memory_bytes: Number | None = None
     memory_limit_bytes: Number | None = None
-    numa_nodes: int | None = None
-    page_bytes: int | None = None
-    page_levels: int | None = None
-    huge_page_bytes: int | None = None
-    huge_pages_reserved: int | None = None
+    numa_nodes: Count | None = None
+    page_bytes: Count | None = None
+    page_levels: Count | None = None
+    huge_page_bytes: Count | None = None
+    huge_pages_reserved: Count | None = None
     transparent_huge_pages: str | None = None
     kernel: str | None = None
     os: str | None = None
     hypervisor: bool | None = None
     hypervisor_name: str | None = None
     gpus: tuple[Gpu, ...] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, OwnFact] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts that are known, all on one level."""
@@ -92,7 +96,9 @@ class MachineFacts:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> MachineFacts:
-        """Return the facts that `to_json` wrote; one of the wrong type raises `TypeError`."""
+        """Return the facts that `to_json` wrote; one of the wrong type raises `plain.MisfitError`."""
+        if not isinstance(facts, Mapping):
+            raise plain.MisfitError(plain.shown(facts), "an object of facts")
         names = {known.name for known in fields(cls)} - {"more"}
         more = {name: value for name, value in facts.items() if name not in names}
         return plain.from_json(cls, {name: value for name, value in facts.items() if name in names} | {"more": more})

@@ -66,7 +66,7 @@ def _differences(platform: Platform, facts: MachineFacts, threads: int | None) -
     if not same and not differences:
         differences.append(_Difference(0.1, "another machine with the same processor"))
     usual = known.more.get("threads")
-    if platform.platform_class == "cpu" and threads and isinstance(usual, int) and usual != threads:
+    if platform.platform_class == "cpu" and threads and isinstance(usual, int) and 0 < usual != threads:
         apart = _THREADS * _doublings(threads, usual)
         differences.append(_Difference(apart, f"{threads} thread{'s' * (threads > 1)} instead of {usual}"))
     return differences

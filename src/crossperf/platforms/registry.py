@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from crossperf import plain
+from crossperf.documents import MEGABYTE, Document
 from crossperf.errors import PlatformError, did_you_mean, some_of
 from crossperf.files import write_json
 from crossperf.platforms.facts import MachineFacts
@@ -40,18 +42,36 @@ class Platform:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Platform:
         """Return the platform that `to_json` wrote."""
-        name, platform_class = entry["name"], entry.get("platform_class", "cpu")
-        if not all(isinstance(text, str) and text.strip() for text in (name, platform_class)):
-            raise TypeError(f"found {name!r} of class {platform_class!r}, expected two texts")
-        return cls(name, platform_class, MachineFacts.from_json(entry.get("facts") or {}))
+        written = plain.from_json(_Entry, entry)
+        if not written.name.strip() or not written.platform_class.strip():
+            actual = f"{plain.shown(written.name)} of class {plain.shown(written.platform_class)}"
+            raise plain.MisfitError(actual, "two names")
+        try:
+            return cls(written.name, written.platform_class, MachineFacts.from_json(written.facts or {}))
+        except plain.MisfitError as misfit:
+            raise misfit.below("facts") from None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A platform as it stands in the file."""
+
+    name: str
+    platform_class: str = "cpu"
+    facts: Mapping[str, Any] | None = None
 
 
 def read(path: str | Path) -> list[Platform]:
     """Return the platforms of a file in its order; none where there is no such file yet."""
-    path = Path(path)
-    document = _document(path)
-    if document is None:
+    try:
+        Path(path).lstat()
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        raise PlatformError(
+            f"{path}: cannot be read ({error.strerror}). Choose another file.", path=str(path)
+        ) from error
+    document = _DOCUMENT.read(path)
     entries = document.get("platforms")
     if not isinstance(entries, list):
         raise PlatformError(f"{path}: has no list 'platforms'. {_CURE}", path=str(path))
@@ -59,40 +79,17 @@ def read(path: str | Path) -> list[Platform]:
     for number, entry in enumerate(entries, start=1):
         try:
             platforms.append(Platform.from_json(entry))
-        except (TypeError, ValueError, KeyError, AttributeError) as problem:
+        except ValueError as problem:
             problems.append(f"platform {number} is not as expected ({problem})")
-    names = [platform.name for platform in platforms]
-    problems += [f"the name {name!r} stands twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+    names = Counter(platform.name for platform in platforms)
+    problems += [f"the name {plain.shown(name)} stands twice" for name, count in names.items() if count > 1]
     if problems:
-        raise PlatformError(f"{path}: {'; '.join(problems)}. {_CURE}", path=str(path), problems=problems)
+        raise PlatformError(f"{path}: {some_of(problems)}. {_CURE}", path=str(path), problems=problems)
     return platforms
 
 
 _CURE = "Correct the file, or move it away and add the platforms again with 'crossperf platforms add'."
-
-
-def _document(path: Path) -> dict[str, Any] | None:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise PlatformError(f"{path}: cannot be read ({why}). Choose another file.", path=str(path)) from error
-    try:
-        document = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise PlatformError(f"{path}: is not JSON ({error}). {_CURE}", path=str(path)) from error
-    if not isinstance(document, dict) or "format" not in document:
-        raise PlatformError(f"{path}: is not a file of platforms: it names no format. {_CURE}", path=str(path))
-    if document["format"] != _FORMAT:
-        problem = f"found format {document['format']!r}, this version of crossperf reads format {_FORMAT}"
-        raise PlatformError(f"{path}: {problem}. Update crossperf, or choose another file.", path=str(path))
-    return document
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+_DOCUMENT = Document("a file of platforms", _CURE, _FORMAT, error=PlatformError, most_bytes=16 * MEGABYTE)
 
 
 def add(path: str | Path, platform: Platform, overwrite: bool = False) -> list[Platform]:
@@ -197,7 +194,7 @@ def set_fact(platform: Platform, text: str) -> Platform:
     facts |= {name: _value(name, value.strip())} if value.strip() else {}
     try:
         return replace(platform, facts=MachineFacts.from_json(facts))
-    except TypeError as error:
+    except ValueError as error:
         problem = f"the fact {name!r} is {value.strip()!r}, expected a value of another kind: {error}"
         raise PlatformError(problem) from error
 

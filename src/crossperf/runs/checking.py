@@ -6,8 +6,6 @@ here. Both roads ask `rules` about values and `problems_across` about rows that 
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -15,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.errors import did_you_mean
-from crossperf.records import COLUMNS, OK, Run, can_run, versions
+from crossperf.records import COLUMNS, Run, can_run, versions
 from crossperf.runs import jsonl, rules
-from crossperf.runs.rules import TEXTS, WHOLE_NUMBERS, Problem, as_number, is_counter
+from crossperf.runs.rules import TEXTS, Problem, as_number, is_counter
 
 #: A run as a record, or as the object that a line of JSONL holds.
 Record = Run | Mapping[str, Any]
@@ -103,15 +101,11 @@ def column_values(name: str, values: list[Any]) -> list[Any]:
     """Return the values of a column as floats where every value is a number, otherwise as texts."""
     if name not in TEXTS and all(value is None or _is_number(value) for value in values):
         return [None if value is None else float(value) for value in values]
-    return [value if value is None or isinstance(value, str) else _text(value) for value in values]
+    return [value if value is None or isinstance(value, str) else rules.text(value) for value in values]
 
 
 def _is_number(value: Any) -> bool:
     return type(value) is float or (not isinstance(value, str) and as_number(value) is not None)
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, bool | int | float | list | dict) else str(value)
 
 
 def _problems(rows: Sequence[NumberedRow], need_runtime: bool) -> list[Problem]:
@@ -204,7 +198,7 @@ def _repeats(columns: Mapping[str, list[Any]], ok: Sequence[bool]) -> list[tuple
     """Return the workload, platform and repeat of each run that did not fail and has a number."""
     if not {"app", "input", "platform", "repeat"} <= columns.keys():
         return []
-    inputs, repeats = [text or "" for text in columns["input"]], map(_whole, columns["repeat"])
+    inputs, repeats = [text or "" for text in columns["input"]], map(rules.whole, columns["repeat"])
     cells = zip(columns["app"], inputs, columns["platform"], repeats, ok, strict=True)
     return [(*cell, repeat) if sound and repeat is not None else None for *cell, repeat, sound in cells]
 
@@ -221,23 +215,5 @@ def _sound(rows: Sequence[NumberedRow], unread: Sequence[Problem], name: str, ne
     problems = [*unread, *_problems(rows, need_runtime)]
     if errors := [problem for problem in problems if problem.severity == "error"]:
         raise rules.unusable(name, errors)
-    typed = [{name: _typed(name, value) for name, value in row.items()} for _, row in rows]
+    typed = [{name: rules.typed(name, value) for name, value in row.items()} for _, row in rows]
     return [Run.from_json(jsonl.nest(row | {"input": row.get("input") or ""})) for row in typed]
-
-
-def _typed(name: str, value: Any) -> Any:
-    if is_counter(name) or name == "runtime_s":
-        number = as_number(value)
-        return None if number is None or math.isnan(number) else number
-    if name in WHOLE_NUMBERS:
-        return _whole(value)
-    if name == "status" and rules.is_missing(value):
-        return OK
-    if name == "runnable" and rules.is_missing(value):
-        return None
-    return _text(value) if name in TEXTS and value is not None and not isinstance(value, str) else value
-
-
-def _whole(value: Any) -> int | None:
-    number = as_number(value)
-    return None if number is None or not math.isfinite(number) or abs(number) >= 2.0**63 else int(number)

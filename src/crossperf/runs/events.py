@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from array import array
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from crossperf.documents import parse
+from crossperf.runs.rules import as_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,18 +35,18 @@ def events_of(recorded: Any) -> dict[str, float]:
     """
     if isinstance(recorded, str):
         try:
-            recorded = json.loads(recorded)
-        except (ValueError, RecursionError):
+            recorded = parse(recorded.encode(), lenient=True)
+        except ValueError:
             return {}
     if not isinstance(recorded, Mapping):
         return {}
-    return {
-        event_name(tool, event): float(value)
+    numbers = (
+        (event_name(tool, event), None if isinstance(value, str) else as_number(value))
         for tool, events in recorded.items()
         if isinstance(events, Mapping)
         for event, value in events.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    }
+    )
+    return {name: number for name, number in numbers if number is not None and math.isfinite(number)}
 
 
 def distinct_events(column: pl.Series) -> pl.DataFrame:

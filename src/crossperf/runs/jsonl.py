@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from crossperf import documents, plain
 from crossperf.errors import RunsTableError
-from crossperf.records import Run
+from crossperf.records import FORMAT, RUNS_FORMAT, Run
+from crossperf.runs import rules
 from crossperf.runs.rules import COUNTER_PREFIX, Problem
 
 #: What says which cell a run belongs to.
@@ -33,12 +35,18 @@ def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
 
 def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
     try:
-        facts = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", "not UTF-8 text")
+        facts = documents.parse(line, lenient=True)
+    except ValueError as error:
         advice = "Correct or remove the line; a last line cut short comes from an interrupted write."
-        return Problem(f"text that is not JSON ({reason})", "one JSON object", advice, row=number)
+        return Problem(f"text that is not JSON ({error})", "one JSON object", advice, row=number)
     return facts if isinstance(facts, dict) else _no_object(facts, number)
+
+
+def newer_format(written: Any, number: int | None = None) -> Problem:
+    """Return the problem of runs whose format is not known."""
+    return Problem(
+        f"format {plain.shown(written)}", f"runs of format {FORMAT}", "Upgrade crossperf.", number, RUNS_FORMAT
+    )
 
 
 def _no_object(facts: Any, number: int) -> Problem:
@@ -55,11 +63,13 @@ def columns_of(facts: Any, number: int) -> dict[str, Any] | Problem:
         return facts
     if not isinstance(facts, Mapping):
         return _no_object(facts, number)
+    if facts.get(RUNS_FORMAT, FORMAT) != FORMAT:
+        return newer_format(facts[RUNS_FORMAT], number)
     counters = facts.get("counters") or {}
     if not isinstance(counters, Mapping):
         nested = f"a {type(counters).__name__} under 'counters'"
         return Problem(nested, "an object of names and numbers", 'Write {"counters": {"NAME": 1.0}}.', row=number)
-    columns = {name: value for name, value in facts.items() if name != "counters"}
+    columns = {name: value for name, value in facts.items() if name not in ("counters", RUNS_FORMAT)}
     return columns | {COUNTER_PREFIX + name: value for name, value in counters.items()}
 
 
@@ -72,28 +82,44 @@ def read(path: str | os.PathLike[str]) -> list[Run]:
         elif nameless := [name for name in _CELL if row.get(name) is None]:
             advice = "Add it, or remove the line."
             problems += [Problem("nothing", f"the {name} of the run", advice, number, name) for name in nameless]
+        elif wrong := _wrong_values(row, number):
+            problems += wrong
         else:
-            runs.append(Run.from_json(nest(row)))
+            runs.append(Run.from_json(nest({name: _typed(name, value) for name, value in row.items()})))
     if problems:
-        raise RunsTableError(f"{path}: " + " ".join(map(str, problems)), path=path, problems=problems)
+        raise rules.unusable(path, problems)
     return runs
+
+
+def _typed(name: str, value: Any) -> Any:
+    """Return a value as its type; what a failed run has in its place stays."""
+    own = rules.typed(name, value)
+    return value if own is None and not rules.is_missing(value) else own
+
+
+def _wrong_values(row: Mapping[str, Any], number: int) -> list[Problem]:
+    """Return what is wrong with the values of a run that did not fail; where it failed, they are as they are."""
+    if rules.failed(row.get("status")):
+        return []
+    judged = (rules.check_value(name, value, number, need_runtime=False) for name, value in row.items())
+    return [problem for problem in judged if problem is not None and problem.severity == "error"]
 
 
 def nest(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a table's row as a line of JSONL nests them: the reverse of `columns_of`."""
     counters = {name: value for name, value in row.items() if name.startswith(COUNTER_PREFIX)}
-    plain = {name: value for name, value in row.items() if name not in counters}
-    return plain | {"counters": {name.removeprefix(COUNTER_PREFIX): value for name, value in counters.items()}}
+    others = {name: value for name, value in row.items() if name not in counters}
+    return others | {"counters": {name.removeprefix(COUNTER_PREFIX): value for name, value in counters.items()}}
 
 
 def line(run: Run) -> str:
     """Return a run as one line of a JSONL file.
 
     >>> line(Run("a", "1", "p", 2.0)).strip()
-    '{"app": "a", "input": "1", "platform": "p", "runtime_s": 2.0, "status": "ok", "counters": {}}'
+    '{"runs_format": 1, "app": "a", "input": "1", "platform": "p", "runtime_s": 2.0, "status": "ok", "counters": {}}'
     """
     try:
-        return json.dumps(run.to_json(), allow_nan=False) + "\n"
+        return json.dumps({RUNS_FORMAT: FORMAT, **run.to_json()}, allow_nan=False) + "\n"
     except ValueError as error:
         raise RunsTableError(
             f"Run of {run.app!r} on {run.platform!r}: found a number that is not finite, expected numbers that JSON "

@@ -7,6 +7,7 @@ here, `checking` asks for every value of a few runs: every format is judged, and
 from __future__ import annotations
 
 import functools
+import json
 import math
 import numbers
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import Any, Literal
 
 from crossperf import catalog
 from crossperf.errors import RunsTableError, did_you_mean
-from crossperf.plain import to_json
+from crossperf.plain import shown, to_json
 from crossperf.records import COLUMNS, OK
 
 COUNTER_PREFIX = "counter."
@@ -88,6 +89,35 @@ def as_number(value: Any) -> float | None:
         return None
 
 
+def whole(value: Any) -> int | None:
+    """Return a value as a whole number of 64 bits, otherwise ``None``."""
+    number = as_number(value)
+    return None if number is None or not math.isfinite(number) or abs(number) >= 2.0**63 else int(number)
+
+
+def text(value: Any) -> str:
+    """Return a value as the text that a column of texts holds: JSON where it is of JSON's types."""
+    return json.dumps(value) if isinstance(value, bool | int | float | list | dict) else str(value)
+
+
+def typed(name: str, value: Any) -> Any:
+    """Return the value of a column as its type: a number, a whole number or a text; ``None`` where it is none.
+
+    >>> typed("runtime_s", "2.5"), typed("input", 30), typed("repeat", "x")
+    (2.5, '30', None)
+    """
+    if is_counter(name) or name == "runtime_s":
+        number = as_number(value)
+        return None if number is None or math.isnan(number) else number
+    if name in WHOLE_NUMBERS:
+        return whole(value)
+    if name == "status" and is_missing(value):
+        return OK
+    if name == "runnable" and is_missing(value):
+        return None
+    return text(value) if name in TEXTS and value is not None and not isinstance(value, str) else value
+
+
 def is_missing(value: Any) -> bool:
     """Tell whether a cell holds nothing: null, empty text, or a word that spreadsheets write for it."""
     if isinstance(value, str):
@@ -123,7 +153,7 @@ def check_value(column: str, value: Any, row: int | None = None, *, need_runtime
     if (complaint := _complaint(column, value, need_runtime)) is None:
         return None
     expected, advice, severity = complaint
-    return Problem("nothing" if is_missing(value) else repr(value), expected, advice, row, column, value, severity)
+    return Problem("nothing" if is_missing(value) else shown(value), expected, advice, row, column, value, severity)
 
 
 def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, Severity] | None:
@@ -141,8 +171,8 @@ def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, S
     if column == "runtime_s":
         return None if number is not None and finite and number >= least else ("seconds above 0", _AGAIN, "error")
     if column in WHOLE_NUMBERS:
-        whole = number is not None and finite and number.is_integer() and least <= number <= greatest
-        return None if whole else ("a whole number of 0 or more", "Correct it, or leave it empty.", "error")
+        counts = number is not None and finite and number.is_integer() and least <= number <= greatest
+        return None if counts else ("a whole number of 0 or more", "Correct it, or leave it empty.", "error")
     if number is None:
         return "a number, or nothing where it was not measured", "Correct it, or leave it empty.", "error"
     if not finite:
@@ -167,7 +197,7 @@ def check_columns(columns: Sequence[str]) -> list[Problem]:
     for name in missing:
         advice = f"Add it, or rename the column that holds it{did_you_mean(name, strangers)}."
         problems.append(Problem(f"no column {name!r}", f"the columns {', '.join(REQUIRED)}", advice, column=name))
-    for name in strangers:
+    for name in strangers[:MOST_SHOWN]:
         hint = _nearest_known(name)
         if hint and not any(f"'{required}'" in hint for required in missing):
             expected = "a known column or one that starts with 'counter.'"

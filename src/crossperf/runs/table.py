@@ -171,12 +171,12 @@ read = read_runs
 def from_runs(runs: Record | Iterable[Record], *, name: str = "runs", need_runtime: bool = True) -> RunsTable:
     """Return a runs table from records; problems raise as they do for a file, under `name`."""
     rows, unread = split_rows(numbered(runs))
-    return _sound(formats.columns_of_rows(rows), unread, name, need_runtime)
+    return _sound(formats.columns_of_rows(rows, name), unread, name, need_runtime)
 
 
 def from_frame(frame: Any, *, name: str = "frame", need_runtime: bool = True) -> RunsTable:
     """Return a runs table from a data frame of pandas, polars or pyarrow; `name` stands in messages."""
-    return _sound(frames.to_polars(frame, name), [], name, need_runtime)
+    return _sound(formats.known_columns(name, frames.to_polars(frame, name)), [], name, need_runtime)
 
 
 def check(source: str | os.PathLike[str], *, need_runtime: bool = True) -> list[Problem]:
@@ -195,7 +195,7 @@ def check(source: str | os.PathLike[str], *, need_runtime: bool = True) -> list[
 
 def _sound(raw: pl.DataFrame, unread: Sequence[Problem], path: str, need_runtime: bool) -> RunsTable:
     frame, problems = columns.typed(raw, need_runtime)
-    errors = [*unread] + [problem for problem in problems if problem.severity == "error"]
-    if errors:
+    problems = [*unread, *problems]
+    if errors := [problem for problem in problems if problem.severity == "error"]:
         raise unusable(path, errors)
     return RunsTable(frame, path, tuple(problem for problem in problems if problem.severity == "warning"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
+from crossperf.documents import parse
 from crossperf.errors import ProfileFileError
 from crossperf.importers.files import start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
@@ -57,8 +57,8 @@ def events_in(path: Path) -> list[PerfEvent]:
 def _json_line(line: str) -> PerfEvent | None:
     try:
         # Some releases leave a comma behind the last fact.
-        facts = json.loads(re.sub(r",\s*\}\s*$", "}", line))
-    except (ValueError, RecursionError):
+        facts = parse(re.sub(r",\s*\}\s*$", "}", line).encode(), lenient=True)
+    except ValueError:
         return None
     if not isinstance(facts, dict) or "event" not in facts or "counter-value" not in facts:
         return None
@@ -90,8 +90,8 @@ def _csv_line(line: str) -> PerfEvent | None:
 def _is_extra(line: str) -> bool:
     """Tell a line that holds a derived metric and no event of its own."""
     try:
-        facts = json.loads(line)
-    except (ValueError, RecursionError):
+        facts = parse(line.encode(), lenient=True)
+    except ValueError:
         return bool(re.match(r"^[,;\s]*[,;]", line))
     return isinstance(facts, dict) and ("metric-value" in facts or "metric-unit" in facts)
 

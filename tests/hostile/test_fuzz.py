@@ -1,0 +1,42 @@
+"""Whatever the bytes: a value or our error, within bounded time. `make fuzz` tries for an hour."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.hostile import fuzz
+from tests.hostile.targets import BY_NAME, TARGETS
+
+#: Some seconds for each reader; hypothesis tells the seed of a failure.
+BRIEF = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_file_made_unsound_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    @BRIEF
+    @given(st.integers(0, 2**32))
+    def tried(seed: int) -> None:
+        fuzz.attempt(BY_NAME[name], random.Random(seed), tmp_path)  # noqa: S311
+
+    tried()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_any_bytes_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    @BRIEF
+    @given(st.binary(max_size=300))
+    def tried(data: bytes) -> None:
+        fuzz.read(BY_NAME[name], data, tmp_path)
+
+    tried()
+
+
+def test_an_hour_of_fuzzing_covers_every_reader(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz.main(["--seconds", "0", "--seed", "1"]) == 0
+    counts = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in counts] == [target.name for target in TARGETS]
