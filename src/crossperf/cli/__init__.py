@@ -10,6 +10,7 @@ import click
 from crossperf import __version__
 from crossperf.cli.group import CommandGroup
 from crossperf.errors import CrossperfError
+from crossperf.text import safe
 
 _SECTIONS = {
     "Start here": {
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(sentence: str, status: int = 1) -> None:
-    click.echo(f"error: {sentence}", err=True)
+    click.echo(f"error: {safe(sentence)}", err=True)
     sys.exit(status)
 
 

@@ -13,6 +13,7 @@ import click
 from crossperf.cli.options import PATH
 from crossperf.cli.output import say
 from crossperf.errors import CollectError, several
+from crossperf.files import refuse_unless_lines
 from crossperf.records import Run
 from crossperf.runs import jsonl
 
@@ -25,10 +26,11 @@ def refuse_unwritable(path: Path) -> None:
     """Raise before anything is measured where there is no place for it."""
     if path.is_dir():
         raise CollectError(f"{path}: found a folder, expected a file for the runs. Choose another name with -o.")
-    if path.suffix not in (".jsonl", "") and not path.exists():
+    if path.suffix not in (".jsonl", ".ndjson", ""):
         raise CollectError(f"{path}: found the ending {path.suffix!r}, expected .jsonl: runs are added line by line.")
     if not path.parent.exists():
         raise CollectError(f"{path}: the folder {path.parent} does not exist. Make it, or choose another with -o.")
+    refuse_unless_lines(path, CollectError)
     try:
         if path.exists():
             os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
@@ -67,6 +69,7 @@ def _rescue(text: str) -> str:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError:
-        click.echo(text, nl=False, err=True)
+        for line in text.splitlines():
+            say(line)
         return "the lines above"
     return rescue

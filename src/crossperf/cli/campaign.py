@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from crossperf.cli.options import PATH
-from crossperf.cli.output import say, wrote
+from crossperf.cli.output import say, tell, wrote
 from crossperf.errors import CollectError, SettingsError, several
 from crossperf.files import whole
 from crossperf.records import OK
@@ -73,6 +73,6 @@ def campaign(
     failed = sum(run.status != OK for run in runs)
     cells = len({(run.app, run.input, run.platform) for run in runs})
     of_all = len(spec.works) * len(spec.modes)
-    click.echo(f"{several(cells, 'cell')} of {of_all:,}, {several(len(runs), 'run')}, {failed} failed")
+    tell(f"{several(cells, 'cell')} of {of_all:,}, {several(len(runs), 'run')}, {failed} failed")
     wrote(output / "runs.jsonl")
     return status

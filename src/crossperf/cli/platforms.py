@@ -9,7 +9,7 @@ import click
 from crossperf import platforms as known
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY, SETTINGS
-from crossperf.cli.output import JSON, say, write_facts, wrote
+from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import PlatformError
 from crossperf.plain import to_json
 from crossperf.platforms import MachineFacts, Platform
@@ -35,7 +35,7 @@ def platforms(context: click.Context, registry: Path) -> None:
         facts = dict(known.describe(entry))
         headlines = _GPU_HEADLINES if entry.platform_class == "gpu" else _HEADLINES
         shown = [f"{facts[name]} {unit}".strip() for name, unit in headlines.items() if name in facts]
-        click.echo(f"{entry.name:<28} {entry.platform_class or '':<5} {', '.join(shown)}")
+        tell(f"{entry.name:<28} {entry.platform_class or '':<5} {', '.join(shown)}")
 
 
 @platforms.command("add")
@@ -73,9 +73,9 @@ def _facts_from_elsewhere(name: str | None, settings: tuple[str, ...]) -> Machin
 
 
 def _show_facts(entry: Platform) -> None:
-    click.echo(entry.name)
+    tell(entry.name)
     for fact, text in known.describe(entry):
-        click.echo(f"  {fact:<24} {text}")
+        tell(f"  {fact:<24} {text}")
 
 
 @platforms.command("show")
@@ -102,7 +102,7 @@ def platforms_compare(registry: Path, first: str, second: str, json_file: Path |
     widths = [max(len(line[column]) for line in table) for column in range(3)]
     for line in table:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
-        click.echo("  ".join([*cells, line[3]]).rstrip())
+        tell("  ".join([*cells, line[3]]).rstrip())
     write_facts(json_file, lambda: {"a": first, "b": second, "facts": to_json(rows)})
 
 

@@ -13,7 +13,7 @@ from crossperf.cli.appending import RUNS, append, numbered, refuse_unwritable
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.modelled import ModelPlatforms
 from crossperf.cli.options import PATH, REGISTRY, SUCCESS
-from crossperf.cli.output import JSON, json_on_stdout, progress_line, say, write_facts
+from crossperf.cli.output import JSON, json_on_stdout, progress_line, say, tell, write_facts
 from crossperf.errors import CrossperfError, SettingsError
 
 _MODEL_HELP = "A model whose name for this machine is taken; the default is ./model where that is one."
@@ -71,7 +71,7 @@ def profile(
     if list_:
         choosing = (settings[name] for name in ("cache", "multiplex", "launch_limit"))
         tools = backends.backends(platforms.facts_of_this_machine(), *choosing)
-        click.echo("\n".join(summary.choices(backends.choices(tools))))
+        tell(*summary.choices(backends.choices(tools)))
         return 0
     if quick and backend:
         raise SettingsError(f"--quick: found beside --backend {backend}, expected one of the two. Leave one out.")
