@@ -1,5 +1,18 @@
-"""``python -m crossperf`` is the command line."""
+"""The command ``crossperf``, also as ``python -m crossperf``: Ctrl-C ends it quietly from its first moment on."""
 
-from crossperf.cli import main
+from __future__ import annotations
 
-main()
+import signal
+
+
+def main() -> None:
+    """Run the command line; until it listens itself, an interrupt ends the process as the system does it."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where the caller has it ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from crossperf.cli import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

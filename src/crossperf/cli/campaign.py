@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +56,6 @@ def campaign(
         raise CollectError(f"{output}: holds a campaign already. Go on with it by --resume, or choose another folder.")
     output.mkdir(parents=True, exist_ok=True)
     until = None if minutes is None else time.monotonic() + 60.0 * minutes
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = 0
     try:
         if modes:
