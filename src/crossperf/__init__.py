@@ -14,7 +14,6 @@ is loaded when first used, and PyTorch only when a network learns.
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 __version__ = "0.1.0"
 
@@ -49,7 +48,7 @@ _HOMES = {name: module for module, names in _API.items() for name in names}
 __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604, they are strings
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(importlib.import_module(f"crossperf.{_HOMES[name]}"), name)
     if name in _ROOMS:

@@ -46,7 +46,7 @@ class Folder:
                 self._put(part, target)
                 sync(target.parent)
             finally:
-                shutil.rmtree(part, ignore_errors=True)
+                _remove(part)
 
     def refuse_unless_free(self, target: Path, *, overwrite: bool) -> None:
         """Raise unless such a folder may be written there; worth asking before the work that fills it."""
@@ -102,6 +102,14 @@ def _put_aside(part: Path, target: Path) -> None:
             old.rename(target)
         raise
     old.rename(part)
+
+
+def _remove(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except KeyboardInterrupt:  # it ends the command, and leaves nothing behind all the same
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _sync_all(folder: Path) -> None:

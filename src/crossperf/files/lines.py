@@ -44,9 +44,7 @@ def add_lines(
     with _opened(target) as descriptor:
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        _write(descriptor, ("\n" * torn + text).encode(), size)
-        if synced:
-            os.fsync(descriptor)
+        _write(descriptor, ("\n" * torn + text).encode(), size, synced)
     if is_new and synced:
         sync(target.parent)
 
@@ -63,11 +61,13 @@ def _opened(target: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _write(descriptor: int, data: bytes, size: int) -> None:
+def _write(descriptor: int, data: bytes, size: int, synced: bool) -> None:
     written = 0
     try:
         while written < len(data):
             written += os.write(descriptor, memoryview(data)[written:])
+        if synced:
+            os.fsync(descriptor)
     except OSError:
         # Only if nobody else has added lines since, where locks do not hold: theirs must not be cut.
         if written and os.fstat(descriptor).st_size == size + written:
