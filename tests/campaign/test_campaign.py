@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -281,3 +282,20 @@ def test_a_program_that_starts_while_all_are_being_ended_goes_with_what_it_start
     running.run(["sh", "-c", f"sleep 60 & echo $! > {told}; wait"])
     assert time.monotonic() - start < 45  # it would wait for the child's output
     assert not alive(int(told.read_text()))
+
+
+def test_a_program_beside_the_spec_is_run_and_no_namesake_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its own folder, ``spec.toml`` has the folder ``.``, and the program a name without one."""
+    prepare(tmp_path, "[quick]\nn = [1]\n")
+    namesake = tmp_path / "bin" / "program"
+    namesake.parent.mkdir()
+    namesake.write_text(f"#!/bin/sh\ntouch {tmp_path / 'namesake'}\n")
+    namesake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{namesake.parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    spec = campaign.read(Path("spec.toml"))
+    campaign.visit(spec, [spec.mode("one")], tmp_path)
+    assert [run.status for run in campaign.assemble(spec, tmp_path)] == ["ok"] * 3
+    assert not (tmp_path / "namesake").exists()

@@ -13,6 +13,7 @@ from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import PlatformError
 from crossperf.plain import to_json
 from crossperf.platforms import MachineFacts, Platform
+from crossperf.text import as_utf8
 
 #: What a line of the list shows of a platform, and the word that goes with it.
 _HEADLINES = {"cpu_model": "", "cores": "cores", "memory_bytes": "memory", "price_per_hour": "an hour"}
@@ -55,9 +56,10 @@ def platforms_add(
     if platform_class == "gpu" and not facts.gpus:
         # The processor of this machine is none of the GPU's facts.
         facts = _facts_from_elsewhere(name, settings)
+    name, platform_class = name and as_utf8(name), as_utf8(platform_class)
     entry = Platform(name or known.name_for(facts, platform_class), platform_class, facts)
     for pair in settings:
-        entry = known.set_fact(entry, pair)
+        entry = known.set_fact(entry, as_utf8(pair))
     known.add(registry, entry, overwrite=overwrite)
     _show_facts(entry)
     wrote(registry)

@@ -117,6 +117,7 @@ def profile(
     """
     resolve(command)
     _refuse_blank(app=app, platform=platform, platform_class=platform_class)
+    platform, platform_class = (name and as_utf8(name) for name in (platform, platform_class))
     named = workload(command, os.environ)
     kept = read(user_file() if registry is None else registry)
     facts = facts_of_this_machine()

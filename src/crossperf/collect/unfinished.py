@@ -123,9 +123,9 @@ def _left_behind(part: Path) -> Iterator[bool]:
 
 
 def _readable(part: Path) -> Iterator[Run]:
-    for _, facts in jsonl.objects(part):
-        if isinstance(facts, dict):  # the last line may be cut off
-            yield Run.from_json(facts)
+    for _, row in jsonl.rows(part):
+        if isinstance(row, dict):  # the last line may be cut off
+            yield Run.from_json(jsonl.nest(row))
 
 
 def _ids_in(path: Path, names: Sequence[str]) -> set[str]:
