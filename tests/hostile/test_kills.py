@@ -121,17 +121,26 @@ def test_a_campaign_that_is_killed_goes_on_where_it_was(
     assert len(read_jsonl(tmp_path / "out" / "runs.jsonl")) == 3 * 3
 
 
+TRAIN = ("train", "runs.jsonl", "-o", "model", "--model", "ridge", "--overwrite")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A folder with a model, and how many seconds its training took."""
+    folder = tmp_path_factory.mktemp("trained")
+    toy.make_table(apps=3, inputs=2, repeats=1, seed=1).write(folder / "runs.jsonl")
+    begin = time.monotonic()
+    assert started(folder, dict(os.environ), *TRAIN).wait(timeout=120) == 0
+    return folder, time.monotonic() - begin
+
+
 @pytest.mark.parametrize("number", range(KILLS))
 def test_a_training_that_is_killed_leaves_the_model_before(
-    tmp_path: Path, environment: dict[str, str], number: int
+    trained: tuple[Path, float], environment: dict[str, str], number: int
 ) -> None:
-    toy.make_table(apps=3, inputs=2, repeats=1, seed=1).write(tmp_path / "runs.jsonl")
-    train = ("train", "runs.jsonl", "-o", "model", "--model", "ridge", "--overwrite")
-    assert started(tmp_path, environment, *train).wait(timeout=60) == 0
-    begin = time.monotonic()
-    assert started(tmp_path, environment, *train).wait(timeout=60) == 0
-    kill_at_random(started(tmp_path, environment, *train), 1.1 * (time.monotonic() - begin), number)
-    assert store.load(tmp_path / "model").name == "ridge"
+    folder, seconds = trained
+    kill_at_random(started(folder, environment, *TRAIN), seconds, number)
+    assert store.load(folder / "model").name == "ridge"
 
 
 def together(folder: Path, environment: dict[str, str], commands: list[tuple[object, ...]]) -> list[int]:

@@ -24,7 +24,7 @@ _KINDS = {
 }
 #: How the JSON that crossperf writes begins.
 _OWN_JSON = re.compile(rb'\s*\{\s*"format"\s*:')
-#: What a file may begin with to be told from another kind.
+#: Bytes at the beginning of a file by which its kind is known.
 _HEAD = 512
 
 
