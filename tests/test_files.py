@@ -190,6 +190,30 @@ def test_what_is_replaced_keeps_its_rights_whatever_the_umask(tmp_path: Path, um
     assert mode(tmp_path / "box") == 0o2770
 
 
+def test_a_file_that_its_owner_made_read_only_is_not_replaced() -> None:
+    code = """
+import os, sys, tempfile
+from pathlib import Path
+from crossperf.errors import CrossperfError
+from crossperf.files import write_json
+with tempfile.TemporaryDirectory() as folder:
+    os.chmod(folder, 0o777)
+    if os.geteuid() == 0:
+        os.setuid(65534)  # root may write everywhere
+    path = Path(folder, "a.json")
+    write_json(path, {"format": 1})
+    path.chmod(0o444)
+    try:
+        write_json(path, {"format": 1, "new": True})
+    except CrossperfError as error:
+        print(str(error).partition("a.json")[2], "new" in path.read_text())
+    path.unlink()
+    os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-u", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == ": cannot be written (Permission denied). Choose another place. False\n", done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
 def test_a_file_of_another_user_stays_that_users(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", {"format": 1})

@@ -54,8 +54,11 @@ def kept_as_they_come(path: Path, guard: Guard) -> Iterator[Callable[[Sequence[R
     """
     from crossperf.collect.unfinished import Unfinished, adopt_all
 
-    if count := adopt_all(path):
-        say(f"added {several(count, 'run')} to {path} that a profiling before was killed over")
+    try:
+        if count := adopt_all(path):
+            say(f"added {several(count, 'run')} to {path} that a profiling before was killed over")
+    except (OSError, CrossperfError) as error:
+        say(f"warning: the runs of a profiling that was killed were not added to {path} yet ({error})")
     unfinished = Unfinished(path, guard)
     try:
         with unfinished:

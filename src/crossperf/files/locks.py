@@ -15,10 +15,9 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
 
     The folder carries the lock, so that no file is left behind, and it ends with the process however that ends.
     """
-    folder = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
+            folder = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY | os.O_DIRECTORY)
+            held.callback(os.close, folder)
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(folder)

@@ -86,6 +86,8 @@ def whole(path: str | os.PathLike[str], *, ours: Callable[[bytes], bool] | None 
     target = _refuse_unless_ours(path, ours) if ours else refuse_unless_regular(path)
     with naming(path):
         before = target.stat() if target.exists() else None
+        if before and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         part = beside(target)
         try:
             mode = _create(part, before)
@@ -121,7 +123,7 @@ def head(path: Path) -> bytes:
 def _create(part: Path, before: os.stat_result | None) -> int:
     """Make an empty file and return its rights: those of the file before, or what the umask gives."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    descriptor = os.open(part, flags, stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666)
+    descriptor = os.open(part, flags, 0o600 | stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666)
     try:
         made = os.fstat(descriptor)
     finally:
