@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -192,25 +193,24 @@ def test_what_is_replaced_keeps_its_rights_whatever_the_umask(tmp_path: Path, um
 
 def test_a_file_that_its_owner_made_read_only_is_not_replaced() -> None:
     code = """
-import os, sys, tempfile
+import os, sys
 from pathlib import Path
 from crossperf.errors import CrossperfError
 from crossperf.files import write_json
-with tempfile.TemporaryDirectory() as folder:
-    os.chmod(folder, 0o777)
-    if os.geteuid() == 0:
-        os.setuid(65534)  # root may write everywhere
-    path = Path(folder, "a.json")
-    write_json(path, {"format": 1})
-    path.chmod(0o444)
-    try:
-        write_json(path, {"format": 1, "new": True})
-    except CrossperfError as error:
-        print(str(error).partition("a.json")[2], "new" in path.read_text())
-    path.unlink()
-    os._exit(0)
+if os.geteuid() == 0:
+    os.setuid(65534)  # root may write everywhere
+path = Path(sys.argv[1], "a.json")
+write_json(path, {"format": 1})
+path.chmod(0o444)
+try:
+    write_json(path, {"format": 1, "new": True})
+except CrossperfError as error:
+    print(str(error).partition("a.json")[2], "new" in path.read_text())
 """
-    done = subprocess.run([sys.executable, "-u", "-c", code], capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as folder:  # not below the folder of the tests, which is its owner's alone
+        Path(folder).chmod(0o777)
+        command = [sys.executable, "-c", code, folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == ": cannot be written (Permission denied). Choose another place. False\n", done.stderr
 
 
