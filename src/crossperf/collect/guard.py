@@ -66,11 +66,14 @@ class Guard:
     def stand_by(self) -> None:
         """See that the guard is there, before something is started."""
         if self._process is None or self._process.poll() is not None:
-            root, pipe = str(Path(__file__).parents[2]), subprocess.PIPE
+            root, pipe, nowhere = str(Path(__file__).parents[2]), subprocess.PIPE, subprocess.DEVNULL
             command = [sys.executable, "-c", _SCRIPT, root]
-            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=True)
-            if self._process.stdout:
-                self._process.stdout.readline()
+            with contextlib.suppress(OSError):  # where there can be none, one goes without
+                self._process = subprocess.Popen(
+                    command, stdin=pipe, stdout=pipe, stderr=nowhere, bufsize=0, start_new_session=True
+                )
+                if self._process.stdout:
+                    self._process.stdout.readline()
 
     def watch(self, pid: int) -> None:
         """Tell that a program runs now, which must not outlive this process."""

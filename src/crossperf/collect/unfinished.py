@@ -51,14 +51,17 @@ class Unfinished:
             os.fsync(self._descriptor)
 
     def _opened(self) -> int:
-        hidden = self._path.with_name(f".{self._path.name}")  # nobody may come upon it before it is locked
-        descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+        # Nobody may come upon it before it is locked.
+        hidden = self._path.with_name(f".{self._output.name[:60]}.{secrets.token_hex(4)}.part")
+        descriptor: int | None = None
         try:
+            descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             hidden.rename(self._path)
-        except OSError:
-            hidden.unlink()
-            os.close(descriptor)
+        except BaseException:
+            hidden.unlink(missing_ok=True)
+            if descriptor is not None:
+                os.close(descriptor)
             raise
         self._guard.keep(self._path, self._output)
         return descriptor
