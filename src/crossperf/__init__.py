@@ -13,8 +13,6 @@ is loaded when first used, and PyTorch only when a network learns.
 
 from __future__ import annotations
 
-import importlib
-
 __version__ = "0.1.0"
 
 #: The names of the API by the module that holds them; `__init__.pyi` declares them to editors and type checkers.
@@ -49,6 +47,8 @@ __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604, they are strings
 
 
 def __getattr__(name: str) -> object:
+    import importlib
+
     if name in _HOMES:
         return getattr(importlib.import_module(f"crossperf.{_HOMES[name]}"), name)
     if name in _ROOMS:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-
 
 def main() -> None:
     """Run the command line; until it listens itself, an interrupt ends the process as the system does it."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where the caller has it ignored
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:  # even what tells of signals takes a moment to load
+        import signal
+
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where the caller has it ignored
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     from crossperf.cli import main as run
 
     run()
