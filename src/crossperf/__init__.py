@@ -11,8 +11,6 @@ rooms behind them are nouns (`dataset`, `evaluation`, `prediction`, ...). Import
 is loaded when first used, and PyTorch only when a network learns.
 """
 
-from __future__ import annotations
-
 __version__ = "0.1.0"
 
 #: The names of the API by the module that holds them; `__init__.pyi` declares them to editors and type checkers.

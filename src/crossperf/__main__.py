@@ -1,7 +1,5 @@
 """The command ``crossperf``, also as ``python -m crossperf``: Ctrl-C ends it quietly from its first moment on."""
 
-from __future__ import annotations
-
 
 def main() -> None:
     """Run the command line; until it listens itself, an interrupt ends the process as the system does it."""

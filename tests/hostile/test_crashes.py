@@ -24,7 +24,7 @@ from crossperf.evaluation.run import evaluate
 from crossperf.model import store
 from crossperf.records import Run
 from crossperf.report import write as write_report
-from crossperf.runs import append, read_jsonl
+from crossperf.runs import append, read_jsonl, read_runs
 from crossperf.runs.table import from_frame
 from tests.campaign import stand_in
 from tests.hostile.harness import ACTIONS, Outcome, Server, serving
@@ -157,6 +157,13 @@ def check_campaign(folder: Path, outcome: Outcome) -> None:
     assert len(set(rounds)) == len(rounds)
 
 
+def check_table(folder: Path, outcome: Outcome) -> None:
+    if (folder / "toy.parquet").exists():
+        assert len(read_runs(folder / "toy.parquet")) == 12 * 8 * 4 * 3
+    else:
+        assert outcome.status != 0
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A command, what it starts from, and what must hold afterwards, however it ended."""
@@ -188,6 +195,7 @@ SCENARIOS = {
         1,
         ("SIGKILL", "ENOSPC"),
     ),
+    "toy": Scenario(("toy", "-o", "toy.parquet"), lambda folder: None, check_table, 4),
     "platforms add": Scenario(
         ("platforms", "--file", "platforms.json", "add", "new"), prepare_registry, check_registry
     ),
