@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from crossperf.collect.process import Runner
 from crossperf.collect.profile import Profile, measure, profile
 from crossperf.errors import CollectError, SettingsError
 from crossperf.importers.measurement import Measurement, counted, to_run
+from crossperf.records import Run
 from crossperf.runs import jsonl, read_jsonl
 from crossperf.runs.rules import Problem
 from crossperf.runs.table import check
@@ -603,6 +605,26 @@ def test_an_option_of_the_command_is_its_own(tmp_path: Path, environment: dict[s
 def executed(*wall_s: float) -> Profile:
     execution = Runner().execute(["true"])
     return replace(TRUE, executions=tuple(replace(execution, wall_s=seconds) for seconds in wall_s))
+
+
+def test_each_run_is_handed_over_as_it_ends_under_the_id_that_it_keeps(tmp_path: Path) -> None:
+    kept: list[Sequence[Run]] = []
+    names = {"platform": "here", "registry": tmp_path / "platforms.json"}
+    result = profile(["true"], repeats=3, backend="os", keep=kept.append, **names)
+    assert [[run.run_id for run in runs] for runs in kept] == [[run.run_id] for run in result.runs]
+    assert len({run.run_id for run in result.runs}) == 3
+    assert {run.platform for runs in kept for run in runs} == {"here"}
+
+
+def test_what_a_tool_has_counted_is_handed_over_for_all_runs_before_it() -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def note(result: Profile, first: int) -> None:
+        seen.append((len(result.executions), len(result.measurements), first))
+
+    counts = Fake(Measurement("valgrind", {"Ir": 5.0}))
+    measure(TRUE, [counts], "valgrind", repeats=2, on_change=note)
+    assert seen == [(1, 0, 0), (1, 1, 0), (2, 1, 1)]
 
 
 def test_repeats_that_differ_by_more_than_a_tenth_are_called_unstable() -> None:
