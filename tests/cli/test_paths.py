@@ -11,6 +11,7 @@ import pytest
 
 from crossperf.runs.table import RunsTable
 from tests.cli.test_cli import Crossperf, contents, crossperf, model_folder, new_file, runs_file
+from tests.test_files import device_in
 
 __all__ = ["crossperf", "model_folder", "new_file", "runs_file"]
 
@@ -97,15 +98,17 @@ def test_a_folder_with_anything_else_than_a_model_in_it_is_not_replaced(
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["/dev/null", "/dev/stdout", "pipe", "folder"])
+@pytest.mark.parametrize("name", ["device", "stdout", "pipe", "folder"])
 def test_facts_go_to_regular_files_alone(tmp_path: Path, table: Path, name: str) -> None:
+    (tmp_path / "device").symlink_to(device_in(tmp_path))
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     command = [sys.executable, "-m", "crossperf", "runs", "check", "runs.csv", "--json", name]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "expected a regular file" in done.stderr
-    assert Path("/dev/null").is_char_device()
+    assert (tmp_path / "device").is_char_device()
 
 
 def test_a_figure_takes_the_place_of_a_figure_alone(crossperf: Crossperf, tmp_path: Path, table: Path) -> None:

@@ -20,6 +20,7 @@ import pytest
 from crossperf import dataset, model, platforms
 from crossperf.campaign import log
 from crossperf.datasets import toy
+from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import evaluate
 from crossperf.model import store
 from crossperf.records import Run
@@ -61,9 +62,15 @@ def prepare_model(folder: Path) -> None:
     trained.save(folder / "base")
 
 
-def prepare_report(folder: Path) -> None:
-    evaluation = evaluate(dataset.build(small_table()), ["median"])
+def prepare_evaluation(folder: Path) -> Evaluation:
+    from_frame(small_table()).write(folder / "runs.jsonl")
+    evaluation = evaluate(dataset.build(small_table()), ["median"], n_folds=2)
     evaluation.write(folder / "evaluation.json")
+    return evaluation
+
+
+def prepare_report(folder: Path) -> None:
+    evaluation = prepare_evaluation(folder)
     write_report(evaluation, folder / "report", command="the old one")
 
 
@@ -169,7 +176,7 @@ class Scenario:
     """A command, what it starts from, and what must hold afterwards, however it ended."""
 
     arguments: tuple[str, ...]
-    prepare: Callable[[Path], None]
+    prepare: Callable[[Path], object]
     check: Callable[[Path, Outcome], None]
     points: int = 5
     actions: tuple[str, ...] = tuple(ACTIONS)
@@ -184,7 +191,7 @@ SCENARIOS = {
     "adapt": Scenario(("adapt", "base", "new.jsonl", "-o", "fresh"), prepare_model, check_new_model, 4),
     "evaluate": Scenario(
         ("evaluate", "runs.jsonl", "--models", "median", "--folds", "2", "--json", "evaluation.json"),
-        lambda folder: (prepare_report(folder), prepare_model(folder), shutil.rmtree(folder / "report"))[0],
+        prepare_evaluation,
         check_evaluation,
         3,
     ),
