@@ -11,11 +11,6 @@ rooms behind them are nouns (`dataset`, `evaluation`, `prediction`, ...). Import
 is loaded when first used, and PyTorch only when a network learns.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import Any
-
 __version__ = "0.1.0"
 
 #: The names of the API by the module that holds them; `__init__.pyi` declares them to editors and type checkers.
@@ -49,7 +44,9 @@ _HOMES = {name: module for module, names in _API.items() for name in names}
 __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604, they are strings
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    import importlib
+
     if name in _HOMES:
         return getattr(importlib.import_module(f"crossperf.{_HOMES[name]}"), name)
     if name in _ROOMS:

@@ -482,5 +482,9 @@ def test_an_interrupted_training_leaves_nothing_behind(runs_file: Path, tmp_path
     finally:
         program.kill()
     # The line after the terminal's own ^C.
-    assert (program.returncode, stdout, stderr.lstrip("\n")) == (130, "", "error: interrupted; nothing was written.\n")
+    assert (program.returncode, stdout, stderr.lstrip("\n")) == (
+        130,
+        "",
+        "error: interrupted; no file was left half-written.\n",
+    )
     assert list(tmp_path.iterdir()) == []

@@ -52,7 +52,10 @@ def test_every_command_has_a_help_that_prints_clean(crossperf: Crossperf, name: 
 
 def test_the_help_imports_no_command() -> None:
     loaded = imported_by("--help")
-    assert {name for name in loaded if name.startswith("crossperf.cli.")} == {"crossperf.cli.group"}
+    assert {name for name in loaded if name.startswith("crossperf.cli.")} == {
+        "crossperf.cli.group",
+        "crossperf.cli.interrupts",
+    }
     assert not loaded & {"polars", "numpy", "sklearn", "torch", "rich"}
 
 

@@ -141,8 +141,10 @@ def test_faults_and_time_of_children_and_threads_agree_with_the_kernels_own_acco
     assert 3 * 4 * 5000 <= faults <= all_faults
     # The kernel's account begins with the fork, before the counters are attached to the shell.
     assert all_faults - faults < 200
+    # Two clocks: the account also has the start, the event also what the host takes away, and both grow on a busy
+    # machine. One of the three children alone would be a third, one of the twelve threads a twelfth.
     [cpu_s] = found["cpu_s"]
-    assert found["events"]["task-clock"] / 1e9 == pytest.approx(cpu_s, rel=0.1, abs=0.03)
+    assert 0.5 * cpu_s < found["events"]["task-clock"] / 1e9 < 2.0 * cpu_s
 
 
 def test_twice_the_pages_are_exactly_that_many_faults_more(tmp_path: Path, touch_pages: Path) -> None:

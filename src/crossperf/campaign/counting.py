@@ -19,6 +19,7 @@ from crossperf.campaign.log import COUNTS, add, counted, in_words
 from crossperf.campaign.spec import CountSet, Spec, Work
 from crossperf.collect import qemu, valgrind
 from crossperf.collect.family import end_family
+from crossperf.collect.guard import Guard
 from crossperf.collect.ncu import NcuBackend
 from crossperf.collect.process import Runner, version_of
 from crossperf.collect.qemu import QemuBackend
@@ -161,7 +162,8 @@ def _simulated(sets: Sequence[CountSet], left: Sequence[Work], jobs: int, until:
     counts, simulator = sets[0], _simulator(sets)
     if why_not := simulator.why_not():
         raise CollectError(f"counts {counts.name}: {why_not}")
-    running = _Running()
+    guard = Guard()
+    running = _Running(guard)
 
     def count_input(work: Work) -> Events | None:
         if running.stopped or (until is not None and time.monotonic() >= until):
@@ -169,17 +171,19 @@ def _simulated(sets: Sequence[CountSet], left: Sequence[Work], jobs: int, until:
         return _under(simulator, counts, work, running)
 
     pool = ThreadPoolExecutor(jobs)
-    try:
-        yield from filter(None, pool.map(count_input, left))
-    finally:
-        running.stop()
-        pool.shutdown(cancel_futures=True)
+    with guard:
+        try:
+            yield from filter(None, pool.map(count_input, left))
+        finally:
+            running.stop()
+            pool.shutdown(cancel_futures=True)
 
 
 class _Running:
     """The programs that run at the moment, so that an interrupt leaves none behind."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard or Guard()
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[str]] = set()
         self.stopped = False
@@ -188,6 +192,7 @@ class _Running:
         """Return a command's exit status and output; the status is ``None`` where it took too long."""
         env = None if variables is None else {**os.environ, **variables}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
+        self._guard.watch(process.pid)
         with self._lock:
             self._processes.add(process)
             if self.stopped:
@@ -199,6 +204,7 @@ class _Running:
             output, _ = process.communicate()
             return None, output
         finally:
+            self._guard.leave(process.pid)
             with self._lock:
                 self._processes.discard(process)
         return process.returncode, output
@@ -253,11 +259,12 @@ def _under_ncu(backend: NcuBackend, counts: CountSet, works: Sequence[Work]) -> 
         batch.write_text("\n".join(work.line for work in works) + "\n", encoding="utf-8")
         command = [*backend.prefix(table), "--profile-from-start", "off", str(counts.program), "--batch", str(batch)]
         command += ["--count", "--count-launches", str(counts.launches)]
-        running = _Running()
-        try:
-            _, output = running.run(command)
-        finally:
-            running.stop()
+        with Guard() as guard:
+            running = _Running(guard)
+            try:
+                _, output = running.run(command)
+            finally:
+                running.stop()
         answers = [facts for line in output.splitlines() if (facts := _last_line(line)) and "workload" in facts]
         launches = ncu.launches(table) if table.exists() and ncu.reads(table) else []
     at = 0

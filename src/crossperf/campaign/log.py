@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any, TypeVar
 from crossperf import plain
 from crossperf.campaign.spec import Work
 from crossperf.errors import CollectError
-from crossperf.files import whole
+from crossperf.files import add_lines, whole
 from crossperf.platforms import MachineFacts
 from crossperf.runs import jsonl
 
@@ -122,13 +121,8 @@ def spread(seconds: tuple[float, ...] | list[float]) -> float:
 
 def add(path: Path, facts: Mapping[str, Any]) -> None:
     """Add one line, whole: a kill leaves at most one torn line, which the readers pass over."""
-    data = (json.dumps(facts) + "\n").encode()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-    finally:
-        os.close(descriptor)
+    # Not waited for on the disk: the next input is being timed already.
+    add_lines(path, json.dumps(facts) + "\n", CollectError, synced=False)
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:

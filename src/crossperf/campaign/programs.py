@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from crossperf import platforms
-from crossperf.campaign.guard import Guard
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.collect.family import end_family
+from crossperf.collect.guard import Guard
 from crossperf.collect.process import Execution, Runner, resolve
 from crossperf.collect.profiled import of_system
 from crossperf.collect.stdin import Input
@@ -76,7 +76,7 @@ def _batch(spec: Spec, mode: Mode, works: Sequence[Work], guard: Guard, until: f
         finally:
             end_family(process.pid, kindly=False)
             process.wait()
-            guard.watch(None)
+            guard.leave(process.pid)
 
 
 def _lines(process: subprocess.Popen[bytes], limit_s: float, until: float) -> Iterator[bytes]:
@@ -106,7 +106,7 @@ class _NoInput(Input):
 
 def _executed(spec: Spec, mode: Mode, works: Sequence[Work], guard: Guard, until: float) -> Answers:
     facts = _facts()
-    runner = Runner(spec.limit_s, deadline=until, stdin=_NoInput())
+    runner = Runner(spec.limit_s, deadline=until, stdin=_NoInput(), guard=guard)
     command = _Command(mode, runner, guard)
     for work in works:
         started, executions, digests = now(), [], []
@@ -144,17 +144,14 @@ class _Command:
     def execute(self, work: Work) -> tuple[Execution, str | None]:
         """Return how the command ended, and a digest of what it printed where that is to be checked."""
         self.guard.stand_by()
-        try:
-            if not self.mode.check:
-                return self._execute(work), None
-            with tempfile.TemporaryFile(prefix="crossperf-") as printed:
-                self.runner.quiet_stdout = printed.fileno()
-                return self._execute(work), _digest(printed)
-        finally:
-            self.guard.watch(None)
+        if not self.mode.check:
+            return self._execute(work), None
+        with tempfile.TemporaryFile(prefix="crossperf-") as printed:
+            self.runner.quiet_stdout = printed.fileno()
+            return self._execute(work), _digest(printed)
 
     def _execute(self, work: Work) -> Execution:
-        return self.runner.execute(self.mode.line(work), quiet=True, on_start=self.guard.watch)
+        return self.runner.execute(self.mode.line(work), quiet=True)
 
 
 def _digest(file: IO[bytes]) -> str:

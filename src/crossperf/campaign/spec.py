@@ -129,8 +129,8 @@ def read(path: Path) -> Spec:
     if not isinstance(inputs, list) or not inputs or not all(isinstance(name, str) for name in inputs):
         problems.append(f"inputs is {inputs!r}, expected a list of files")
         inputs = []
-    works = [work for name in inputs for work in _works(path.parent / name, problems)]
-    folder = path.parent
+    folder = path.parent.absolute()  # a program named without a folder would be looked for on PATH
+    works = [work for name in inputs for work in _works(folder / name, problems)]
     counts = {name: _counts(name, facts, folder, problems) for name, facts in _tables(table, "counts", problems)}
     platforms = _tables(table, "platforms", problems)
     modes = {name: _mode(name, facts, folder, counts, problems) for name, facts in platforms}

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from crossperf import platforms
-from crossperf.campaign.guard import Guard
 from crossperf.campaign.log import TIMES, add, in_words
 from crossperf.campaign.programs import answers, now, refuse_missing
 from crossperf.campaign.rounds import Rounds, Turn, batches
 from crossperf.campaign.spec import Mode, Spec, Work
+from crossperf.collect.guard import Guard
 from crossperf.errors import CollectError, several
 
 #: Visits of a start at each end of a round.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 from crossperf import __version__
 from crossperf.cli.group import CommandGroup
+from crossperf.cli.interrupts import Interrupts
 from crossperf.errors import CrossperfError
+from crossperf.text import safe
 
 _SECTIONS = {
     "Start here": {
@@ -42,28 +47,38 @@ _SECTIONS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what goes wrong is one sentence and an exit code."""
-    try:
-        status = commands.main(arguments, prog_name="crossperf", standalone_mode=False)
-    except CrossperfError as error:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a letter that the terminal lacks is no reason to fail
+    with Interrupts() as interrupts:
+        try:
+            status = commands.main(arguments, prog_name="crossperf", standalone_mode=False)
+        except (Exception, KeyboardInterrupt) as error:
+            # Libraries turn an interrupt while they are imported into errors of their own.
+            if interrupts.number is not None or isinstance(error, KeyboardInterrupt | click.Abort):
+                _fail("interrupted; no file was left half-written.", 128 + (interrupts.number or signal.SIGINT))
+            _explain(error)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _explain(error: BaseException) -> NoReturn:
+    """End with a sentence about an error that is no defect of ours; what is one is raised again."""
+    if isinstance(error, CrossperfError):
         _fail(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message())
         sys.exit(error.exit_code)
-    except click.ClickException as error:
+    if isinstance(error, click.ClickException):
         _fail(f"{error.format_message()} 'crossperf --help' and 'crossperf COMMAND --help' tell more.", error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; nothing was written.", status=130)
-    except BrokenPipeError:
+    if isinstance(error, BrokenPipeError):
         sys.stderr.close()
         sys.exit(141)
-    except OSError as error:
+    if isinstance(error, OSError):
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
-    else:
-        sys.exit(status if isinstance(status, int) else 0)
+    raise error
 
 
-def _fail(sentence: str, status: int = 1) -> None:
-    click.echo(f"error: {sentence}", err=True)
+def _fail(sentence: str, status: int = 1) -> NoReturn:
+    click.echo(f"error: {safe(sentence)}", err=True)
     sys.exit(status)
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from crossperf.cli.options import PATH
 from crossperf.cli.output import say
-from crossperf.errors import CollectError, several
+from crossperf.errors import CollectError, CrossperfError, several
+from crossperf.files import refuse_unless_lines, refuse_unless_regular
 from crossperf.records import Run
 from crossperf.runs import jsonl
+
+if TYPE_CHECKING:
+    from crossperf.collect.guard import Guard
 
 RUNS = click.option(
     "-o", "--output", type=PATH, default=Path("runs.jsonl"), help="Runs are added to the end of this file."
@@ -25,10 +30,11 @@ def refuse_unwritable(path: Path) -> None:
     """Raise before anything is measured where there is no place for it."""
     if path.is_dir():
         raise CollectError(f"{path}: found a folder, expected a file for the runs. Choose another name with -o.")
-    if path.suffix not in (".jsonl", "") and not path.exists():
+    if path.suffix not in (".jsonl", ".ndjson", ""):
         raise CollectError(f"{path}: found the ending {path.suffix!r}, expected .jsonl: runs are added line by line.")
     if not path.parent.exists():
         raise CollectError(f"{path}: the folder {path.parent} does not exist. Make it, or choose another with -o.")
+    refuse_unless_regular(path, CollectError)
     try:
         if path.exists():
             os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
@@ -37,27 +43,46 @@ def refuse_unwritable(path: Path) -> None:
     except OSError as error:
         reason = f" ({error.strerror})" if error.strerror else ""
         raise CollectError(f"{path}: may not be written{reason}. Choose another place with -o.") from error
+    refuse_unless_lines(path, CollectError)
 
 
-def numbered(runs: Sequence[Run], path: Path) -> list[Run]:
-    """Return runs whose repeats go on from those that the file holds."""
+@contextlib.contextmanager
+def kept_as_they_come(path: Path, guard: Guard) -> Iterator[Callable[[Sequence[Run]], None]]:
+    """Yield what keeps runs beside a file until they are added to it, so that nothing that ends this loses them.
+
+    What an earlier profiling left behind is added first.
+    """
+    from crossperf.collect.unfinished import Unfinished, adopt_all
+
+    try:
+        if count := adopt_all(path):
+            say(f"added {several(count, 'run')} to {path} that a profiling before was killed over")
+    except (OSError, CrossperfError) as error:
+        say(f"warning: the runs of a profiling that was killed were not added to {path} yet ({error})")
+    unfinished = Unfinished(path, guard)
+    try:
+        with unfinished:
+            yield unfinished.keep
+    finally:
+        if unfinished.added:
+            say(f"added {several(unfinished.added, 'run')} to {path}, as far as they were measured")
+
+
+def append(path: Path, runs: Sequence[Run], add: Callable[[Path, Sequence[Run]], object] = jsonl.append) -> list[Run]:
+    """Add runs to a file and return them as added; what a full disk or a lost right keeps out is put elsewhere."""
     if not runs:
         return []
-    first = jsonl.next_repeat(path, runs[0].app, runs[0].input, runs[0].platform)
-    return [replace(run, repeat=first + number) for number, run in enumerate(runs)]
-
-
-def append(path: Path, runs: Sequence[Run]) -> None:
-    """Add runs to a file; what a full disk or a lost right keeps out is put elsewhere and named."""
-    if not runs:
-        return
     try:
-        jsonl.append(path, runs)
-    except OSError as error:
+        added = add(path, runs)
+    except (OSError, CrossperfError) as error:
         rescue = _rescue("".join(map(jsonl.line, runs)))
-        kept = f"{path}: cannot be written ({error.strerror}); the runs are kept in {rescue}."
-        raise CollectError(f"{kept} Make room or set the rights, then add them: cat {rescue} >> {path}") from error
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        kept = f"{path}: cannot be written ({why}); the runs are kept in {rescue}."
+        raise CollectError(
+            f"{kept} Make room or set the rights, then add them: cat {rescue} >> {path}", rescued=rescue
+        ) from error
     say(f"added {several(len(runs), 'run')} to {path}")
+    return list(added) if isinstance(added, list) else list(runs)
 
 
 def _rescue(text: str) -> str:
@@ -67,6 +92,7 @@ def _rescue(text: str) -> str:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError:
-        click.echo(text, nl=False, err=True)
+        for line in text.splitlines():
+            say(line)
         return "the lines above"
     return rescue

@@ -14,7 +14,7 @@ import click
 from crossperf import platforms
 from crossperf.cli.modelled import ModelPlatforms
 from crossperf.cli.options import CAN, NO_GPU, PATH, REGISTRY, SUCCESS, can_of, names
-from crossperf.cli.output import JSON, progress_line, say, write_facts
+from crossperf.cli.output import JSON, progress_line, say, tell, write_facts
 from crossperf.errors import CollectError, PredictError, SettingsError, did_you_mean, some_of
 from crossperf.platforms import MachineFacts, Match, Platform
 from crossperf.records import NO_VERSION_KNOWN, OK, Prediction, Run, versions
@@ -94,7 +94,7 @@ def ask(
         dict(zip(model.platforms, model.cells.platform_classes, strict=True)),
         lacking,
     )
-    click.echo("\n".join(show.lines(answer)))
+    tell(*show.lines(answer))
     write_facts(json_file, answer.to_json)
 
 

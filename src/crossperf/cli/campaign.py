@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import click
 
 from crossperf.cli.options import PATH
-from crossperf.cli.output import say, wrote
+from crossperf.cli.output import say, tell, wrote
 from crossperf.errors import CollectError, SettingsError, several
 from crossperf.files import whole
 from crossperf.records import OK
@@ -57,7 +56,6 @@ def campaign(
         raise CollectError(f"{output}: holds a campaign already. Go on with it by --resume, or choose another folder.")
     output.mkdir(parents=True, exist_ok=True)
     until = None if minutes is None else time.monotonic() + 60.0 * minutes
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = 0
     try:
         if modes:
@@ -73,6 +71,6 @@ def campaign(
     failed = sum(run.status != OK for run in runs)
     cells = len({(run.app, run.input, run.platform) for run in runs})
     of_all = len(spec.works) * len(spec.modes)
-    click.echo(f"{several(cells, 'cell')} of {of_all:,}, {several(len(runs), 'run')}, {failed} failed")
+    tell(f"{several(cells, 'cell')} of {of_all:,}, {several(len(runs), 'run')}, {failed} failed")
     wrote(output / "runs.jsonl")
     return status

@@ -13,6 +13,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from crossperf.text import is_safe
+
 Choices = Callable[[click.Context], Iterable[str]]
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -30,7 +32,8 @@ def completing(choices: Choices, *, several: bool = False) -> Completer:
         except Exception:  # an error message in the middle of a command line helps nobody
             words = []
         taken = before.split(",")
-        return [CompletionItem(before + comma + name) for name in words if name.startswith(word) and name not in taken]
+        offered = (name for name in words if name.startswith(word) and name not in taken and is_safe(name))
+        return [CompletionItem(before + comma + name) for name in offered]
 
     return complete
 

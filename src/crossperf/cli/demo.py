@@ -28,7 +28,7 @@ def demo(context: click.Context, output: Path, seed: int) -> None:
     """Run the main job end to end on the testbed's runs: evaluate, train, predict, report."""
     from crossperf.dataset import SPLITS
     from crossperf.report.sentences import HELD_OUT
-    from crossperf.report.terminal import console
+    from crossperf.report.terminal import show
 
     if output.exists() and not output.is_dir():
         raise CrossperfError(f"{output}: is a file, expected a folder for the demo's files. Choose another with -o.")
@@ -37,12 +37,11 @@ def demo(context: click.Context, output: Path, seed: int) -> None:
     evaluations = {split: output / f"evaluation-{split}.json" for split in SPLITS}
     truth = write_runs(table, new_run)
 
-    def show(text: str) -> None:
-        console().print(text, soft_wrap=True)
-
     def step(text: str, *words: object) -> None:
         arguments = [str(word) for word in words]
-        show(f"\n[bold]{text}[/bold]\n[dim]$ crossperf {shlex.join(arguments)}[/dim]")
+        show("")
+        show(text, style="bold")
+        show(f"$ crossperf {shlex.join(arguments)}", style="dim")
         context.find_root().command.main(arguments, prog_name="crossperf", standalone_mode=False)
 
     about = f"applications, array programs and every {_PROXIES}th input of the proxies"
@@ -59,7 +58,7 @@ def demo(context: click.Context, output: Path, seed: int) -> None:
         step("Look at it: tables, figures and the caveats, on one page.", *page)
     except MissingDependencyError as missing:
         show(str(missing))
-    show(f"\nfiles are in {output}/")
+    show("", f"files are in {output}/")
 
 
 def write_runs(table_path: Path, new_path: Path) -> dict[str, float]:

@@ -10,9 +10,10 @@ import click
 from crossperf.cli.appending import RUNS, append, refuse_unwritable
 from crossperf.cli.completion import completing, formats, kept_platforms
 from crossperf.cli.options import PATH
-from crossperf.cli.output import JSON, say, write_facts
+from crossperf.cli.output import JSON, say, tell, write_facts
 from crossperf.errors import several
 from crossperf.records import OK, Run
+from crossperf.text import as_utf8
 
 #: An import of many runs shows these first ones; all are in the file.
 _SHOWN = 20
@@ -41,11 +42,12 @@ def import_(format_: str, paths: tuple[Path, ...], output: Path, json_file: Path
     from crossperf.importers.detect import import_runs
 
     refuse_unwritable(output)
-    result = import_runs(format_, paths, **settings)
+    texts = {name: as_utf8(value) for name, value in settings.items() if isinstance(value, str)}
+    result = import_runs(format_, paths, **settings | texts)
     for run in result.runs[:_SHOWN]:
-        click.echo(_in_words(run))
+        tell(_in_words(run))
     if len(result.runs) > _SHOWN:
-        click.echo(f"and {len(result.runs) - _SHOWN:,} more runs")
+        tell(f"and {len(result.runs) - _SHOWN:,} more runs")
     for path, note in result.notes:
         say(f"note: {path}: {note}")
     for rejected in result.rejected:

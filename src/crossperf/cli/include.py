@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from crossperf.cli.output import tell
 from crossperf.collect.mark import include_path
 
 
 @click.command(epilog='Such as: cc -I"$(crossperf include)" app.c')
 def include() -> None:
     """Print the folder of crossperf.h, for a compiler's -I."""
-    click.echo(include_path())
+    tell(include_path())

@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from crossperf.cli.completion import completing, table_platforms
+from crossperf.cli.paths import PathOfCommand
 from crossperf.errors import SettingsError
 
-PATH = click.Path(path_type=Path)
+PATH = PathOfCommand()
 TABLE = click.argument("table", type=PATH)
 MODEL = click.argument("model_folder", metavar="MODEL", type=PATH)
 PLATFORMS = click.option(

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossperf.cli.options import PATH
 from crossperf.errors import CrossperfError
-from crossperf.files import write_json
+from crossperf.files import refuse_unless_json, write_json
+from crossperf.text import safe
 
 if TYPE_CHECKING:
     from crossperf.evaluation.run import Progress
@@ -28,10 +30,12 @@ _HELP = "Write the same facts as JSON; - is stdout, and the tables then go to st
 def JSON(function: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802, it stands among the options
     """Add the option ``--json FILE``; with ``-`` the facts go to stdout, and what people read to stderr."""
 
-    @click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help=_HELP)
+    @click.option("--json", "json_file", metavar="FILE", type=PATH, help=_HELP)
     @functools.wraps(function)
     def command(*arguments: Any, json_file: Path | None, **others: Any) -> Any:
         if str(json_file) != "-":
+            if json_file is not None:
+                refuse_unless_json(json_file)  # before the work whose facts it is to hold
             return function(*arguments, json_file=json_file, **others)
         with _json_on_stdout() as path:
             return function(*arguments, json_file=path, **others)
@@ -71,18 +75,21 @@ def write_facts(path: Path | None, facts: Callable[[], Mapping[str, Any]]) -> No
 def progress_bar(title: str) -> Iterator[Progress]:
     """Show on stderr how far a job is; a plain line a step where nobody watches a terminal."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda step, done, total: click.echo(f"{title}: {done}/{total} {step}", err=True)
+        yield lambda step, done, total: say(f"{title}: {done}/{total} {step}")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=None)
+        task = bar.add_task(escape(safe(title)), total=None)
 
         def show(step: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{title}: {step}", completed=done, total=total if total > 1 else None)
+            bar.update(
+                task, description=escape(safe(f"{title}: {step}")), completed=done, total=total if total > 1 else None
+            )
 
         yield show
 
@@ -109,7 +116,7 @@ def progress_line() -> Iterator[Callable[[str | None], None]]:
             shown_at, since = None, now
         elif now - since >= 1.0 and (shown_at is None or now - shown_at >= 1.0):
             width = shutil.get_terminal_size().columns - 1
-            click.echo(f"\r\x1b[K{text[:width]}", nl=False, err=True)
+            click.echo(f"\r\x1b[K{safe(text)[:width]}", nl=False, err=True)
             shown_at = now
 
     try:
@@ -124,9 +131,15 @@ def refuse_existing(path: Path) -> None:
         raise CrossperfError(f"{path}: exists already and was left as it is. Choose another name with -o.")
 
 
+def tell(*lines: object) -> None:
+    """Print lines of the result to stdout; whatever names they hold, a terminal only shows them."""
+    for line in lines:
+        click.echo(safe(line))
+
+
 def say(text: str) -> None:
-    """Speak to the person at the terminal, apart from the result."""
-    click.echo(text, err=True)
+    """Speak to the person at the terminal in one line, apart from the result."""
+    click.echo(safe(text), err=True)
 
 
 def wrote(path: Path) -> None:

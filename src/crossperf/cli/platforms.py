@@ -9,10 +9,11 @@ import click
 from crossperf import platforms as known
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.options import REGISTRY, SETTINGS
-from crossperf.cli.output import JSON, say, write_facts, wrote
+from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import PlatformError
 from crossperf.plain import to_json
 from crossperf.platforms import MachineFacts, Platform
+from crossperf.text import as_utf8
 
 #: What a line of the list shows of a platform, and the word that goes with it.
 _HEADLINES = {"cpu_model": "", "cores": "cores", "memory_bytes": "memory", "price_per_hour": "an hour"}
@@ -35,7 +36,7 @@ def platforms(context: click.Context, registry: Path) -> None:
         facts = dict(known.describe(entry))
         headlines = _GPU_HEADLINES if entry.platform_class == "gpu" else _HEADLINES
         shown = [f"{facts[name]} {unit}".strip() for name, unit in headlines.items() if name in facts]
-        click.echo(f"{entry.name:<28} {entry.platform_class or '':<5} {', '.join(shown)}")
+        tell(f"{entry.name:<28} {entry.platform_class or '':<5} {', '.join(shown)}")
 
 
 @platforms.command("add")
@@ -55,9 +56,10 @@ def platforms_add(
     if platform_class == "gpu" and not facts.gpus:
         # The processor of this machine is none of the GPU's facts.
         facts = _facts_from_elsewhere(name, settings)
+    name, platform_class = name and as_utf8(name), as_utf8(platform_class)
     entry = Platform(name or known.name_for(facts, platform_class), platform_class, facts)
     for pair in settings:
-        entry = known.set_fact(entry, pair)
+        entry = known.set_fact(entry, as_utf8(pair))
     known.add(registry, entry, overwrite=overwrite)
     _show_facts(entry)
     wrote(registry)
@@ -73,9 +75,9 @@ def _facts_from_elsewhere(name: str | None, settings: tuple[str, ...]) -> Machin
 
 
 def _show_facts(entry: Platform) -> None:
-    click.echo(entry.name)
+    tell(entry.name)
     for fact, text in known.describe(entry):
-        click.echo(f"  {fact:<24} {text}")
+        tell(f"  {fact:<24} {text}")
 
 
 @platforms.command("show")
@@ -102,7 +104,7 @@ def platforms_compare(registry: Path, first: str, second: str, json_file: Path |
     widths = [max(len(line[column]) for line in table) for column in range(3)]
     for line in table:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
-        click.echo("  ".join([*cells, line[3]]).rstrip())
+        tell("  ".join([*cells, line[3]]).rstrip())
     write_facts(json_file, lambda: {"a": first, "b": second, "facts": to_json(rows)})
 
 

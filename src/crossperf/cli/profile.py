@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from crossperf import platforms
-from crossperf.cli.appending import RUNS, append, numbered, refuse_unwritable
+from crossperf.cli.appending import RUNS, append, kept_as_they_come, refuse_unwritable
 from crossperf.cli.completion import completing, kept_platforms
 from crossperf.cli.modelled import ModelPlatforms
 from crossperf.cli.options import PATH, REGISTRY, SUCCESS
-from crossperf.cli.output import JSON, json_on_stdout, progress_line, say, write_facts
+from crossperf.cli.output import JSON, json_on_stdout, progress_line, say, tell, write_facts
 from crossperf.errors import CrossperfError, SettingsError
 
 _MODEL_HELP = "A model whose name for this machine is taken; the default is ./model where that is one."
@@ -65,13 +65,14 @@ def profile(
 
     What COMMAND prints, reads and returns stays its own: crossperf speaks on stderr, after it.
     """
-    from crossperf.collect import backends, summary
+    from crossperf.collect import backends, summary, unfinished
+    from crossperf.collect.guard import Guard
     from crossperf.collect.profile import profile as profile_command
 
     if list_:
         choosing = (settings[name] for name in ("cache", "multiplex", "launch_limit"))
         tools = backends.backends(platforms.facts_of_this_machine(), *choosing)
-        click.echo("\n".join(summary.choices(backends.choices(tools))))
+        tell(*summary.choices(backends.choices(tools)))
         return 0
     if quick and backend:
         raise SettingsError(f"--quick: found beside --backend {backend}, expected one of the two. Leave one out.")
@@ -79,22 +80,23 @@ def profile(
     model = ModelPlatforms.of(model_folder, registry)
     # With --json - the facts are alone on stdout, and what the command prints there goes where the talk goes.
     settings["stdout"] = 2 if json_on_stdout() else None
-    with progress_line() as progress:
-        how = backends.QUICK if quick else backend or backends.AUTO
-        result = profile_command(command, backend=how, registry=registry, say=say, progress=progress, **settings)
-    if model and settings["platform"] is None and result.executions:
-        result = replace(result, platform_name=model.name_of(result, say))
-    if result.executions:
-        _keep(registry, result.platform)
-    runs = numbered(result.runs, output)
-    for line in summary.lines(result):
-        say(line)
-    append(output, runs)
+    how = backends.QUICK if quick else backend or backends.AUTO
+    with Guard() as guard, kept_as_they_come(output, guard) as keep:
+        with progress_line() as progress:
+            talk: dict[str, Any] = {"say": say, "progress": progress, "keep": keep, "guard": guard}
+            result = profile_command(command, backend=how, registry=registry, **talk, **settings)
+        if model and settings["platform"] is None and result.executions:
+            result = replace(result, platform_name=model.name_of(result, say))
+        if result.executions:
+            _add(registry, result.platform)
+        for line in summary.lines(result):
+            say(line)
+        runs = append(output, result.runs, unfinished.add_numbered)
     write_facts(json_file, lambda: {"not_counted": dict(result.not_counted), "runs": [run.to_json() for run in runs]})
     return result.exit_status
 
 
-def _keep(registry: Path, platform: platforms.Platform) -> None:
+def _add(registry: Path, platform: platforms.Platform) -> None:
     """Add a platform that is not kept yet, so that its facts go with the runs."""
     if platform.name in {kept.name for kept in platforms.read(registry)}:
         return

@@ -9,7 +9,7 @@ import click
 
 from crossperf.cli.evaluations import SOURCE, TABLE, evaluation_of
 from crossperf.cli.options import PATH, overwrite
-from crossperf.cli.output import say, wrote
+from crossperf.cli.output import say, tell, wrote
 
 
 @click.command()
@@ -30,7 +30,7 @@ def report(source: Path, table: Path | None, output: Path, overwrite: bool) -> N
     evaluation = evaluation_of(source, table)
     command = ["crossperf", "report", str(source), *([str(table)] if table else []), "-o", str(output)]
     write(evaluation, output, overwrite=overwrite, command=shlex.join(command) if source.is_dir() else None)
-    click.echo(meaning.headline(evaluation))
+    tell(meaning.headline(evaluation))
     for caveat in evaluation.caveats:
         say(f"caveat: {caveat}")
     wrote(output / PAGE)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crossperf.cli.options import PATH, TABLE
-from crossperf.cli.output import JSON, refuse_existing, say, write_facts, wrote
+from crossperf.cli.output import JSON, refuse_existing, say, tell, write_facts, wrote
 from crossperf.errors import SettingsError, several
 
 
@@ -25,10 +25,10 @@ def runs_check(table: Path, json_file: Path | None) -> int:
 
     problems = check(table)
     for problem in problems:
-        click.echo(f"{problem.severity}: {table}: {problem}")
+        tell(f"{problem.severity}: {table}: {problem}")
     errors = sum(problem.severity == "error" for problem in problems)
     verdict = "cannot be used" if errors else "can be used"
-    click.echo(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
+    tell(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
     write_facts(json_file, lambda: {"problems": [problem.to_json() for problem in problems]})
     return 1 if errors else 0
 
@@ -91,5 +91,5 @@ def runs_rename(table: Path, output: Path, **names: tuple[str, ...]) -> None:
         raise SettingsError("found no name to change, expected --platform, --app or --input with OLD=NEW.")
     refuse_existing(output)
     count = rename(table, output, names)
-    click.echo(f"renamed {several(count, 'run')}")
+    tell(f"renamed {several(count, 'run')}")
     wrote(output)

@@ -16,7 +16,7 @@ import click
 
 from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import PATH, seed
-from crossperf.cli.output import JSON, say, write_facts, wrote
+from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def setup(
         del contents[setup.PLUGIN]
     folder.mkdir(parents=True, exist_ok=True)
     fresh = setup.write(folder, contents, overwrite=overwrite)
-    click.echo(setup.what_to_do(folder, module_only))
+    tell(*setup.what_to_do(folder, module_only).splitlines())
     for note in notes:
         say(f"warning: {note}")
     for path in fresh:
@@ -265,8 +265,8 @@ def _show(made: PlacementTable, left_out: int) -> None:
             first[choice.partition] += 1
     spread = ", ".join(f"{name} {count:,}" for name, count in first.items())
     what = "in lists of partitions" if made.policy == LISTS else f"by policy {made.policy!r}"
-    click.echo(f"{len(made.rows):,} keys {what}, first choices: {spread}")
-    click.echo(f"measured runs stand behind {measured:,} of them, predictions alone behind the rest")
+    tell(f"{len(made.rows):,} keys {what}, first choices: {spread}")
+    tell(f"measured runs stand behind {measured:,} of them, predictions alone behind the rest")
     if stay := sum(not row.choices for row in made.rows.values()):
         say(f"note: jobs of {stay:,} keys stay as they are: their runs look unknown, or no partition can run them.")
     if left_out:
@@ -306,7 +306,7 @@ def advise(scale_limits: bool, dry_run: bool, command: tuple[str, ...], **how: A
     except Exception as error:  # a policy of the user's own may raise anything, and the job must not be lost for it
         say(f"crossperf: no advice ({type(error).__name__}: {error}). Submitted as it is.")
     if dry_run:
-        click.echo(shlex.join(words))
+        tell(shlex.join(words))
         return 0
     status = subprocess.run(words, input=stdin, check=False).returncode
     return status if status >= 0 else 128 - status
@@ -345,7 +345,7 @@ def learn(cluster: str, partitions: str | None, output: Path, **where: Any) -> N
     site = _site(partitions)
     reading = _reading(**where)
     result = history.learn(reading.jobs, site, output, cluster)
-    click.echo(f"{result.added:,} runs added, {result.known:,} were there already")
+    tell(f"{result.added:,} runs added, {result.known:,} were there already")
     for reason in result.reasons:
         say(f"left out: {reason}")
     for problem in reading.problems[:_NAMED_PROBLEMS]:
@@ -366,7 +366,7 @@ def report(json_file: Path | None, **where: Any) -> None:
 
     result = shadow.report(_reading(**where, jobcomp=None).jobs)
     for line in result.lines:
-        click.echo(line)
+        tell(line)
     for doubt in result.doubts:
         say(f"note: {doubt}")
     write_facts(json_file, result.to_json)
@@ -383,10 +383,10 @@ def rebalance(table_file: Path, dry_run: bool) -> None:
     problems: list[str] = []
     if not dry_run:
         moves, problems = rebalance.apply(moves)
-    click.echo(f"{len(moves):,} of {len(moves) + len(problems) + sum(stay.values()):,} waiting jobs ", nl=False)
-    click.echo("would move" if dry_run else "moved")
+    waiting = len(moves) + len(problems) + sum(stay.values())
+    tell(f"{len(moves):,} of {waiting:,} waiting jobs {'would move' if dry_run else 'moved'}")
     for move in moves:
-        click.echo(str(move))
+        tell(str(move))
     for reason, count in stay.most_common():
         say(f"{count:,} stay: {reason}")
     for problem in problems:

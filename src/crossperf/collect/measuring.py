@@ -31,6 +31,8 @@ _WORTH_SAYING_S = 5.0
 Say = Callable[[str], None]
 #: Shows how far a silent execution is; ``None`` when it ended.
 Progress = Callable[[str | None], None]
+#: Takes the profile as far as it is, and the number of the first run that has changed since the last call.
+OnChange = Callable[[Profile, int], None]
 
 
 def measure(
@@ -42,6 +44,7 @@ def measure(
     runner: Runner | None = None,
     say: Say = lambda _: None,
     progress: Progress = lambda _: None,
+    on_change: OnChange = lambda _, __: None,
 ) -> Profile:
     """Return an empty profile filled with what the tools of a choice measure of its command.
 
@@ -51,6 +54,8 @@ def measure(
         What the runs are recorded under.
     runner
         Executes the command; its time limit is that of native executions.
+    on_change
+        Called after each native execution, and after each tool that has counted.
     repeats, backend, count_limit, say, progress
         See `crossperf.profile`.
     """
@@ -60,7 +65,7 @@ def measure(
     for name, seconds in (("timeout", runner.time_limit_s), ("count_limit", count_limit)):
         if seconds is not None and not seconds > 0:
             raise SettingsError(f"{name}: found {seconds:g}, expected seconds above 0.", argument=name)
-    session = _Session(start, runner, repeats, count_limit, say, progress)
+    session = _Session(start, runner, repeats, count_limit, say, progress, on_change)
     # Tools that were asked for by name must work, and are never left out.
     session.run(chosen(tools, backend), asked_for=backend not in (AUTO, QUICK))
     return session.result
@@ -70,7 +75,14 @@ class _Session:
     """One profiling on its way: what was measured so far is in `result` whatever happens next."""
 
     def __init__(
-        self, start: Profile, runner: Runner, repeats: int, count_limit: float, say: Say, progress: Progress
+        self,
+        start: Profile,
+        runner: Runner,
+        repeats: int,
+        count_limit: float,
+        say: Say,
+        progress: Progress,
+        on_change: OnChange,
     ) -> None:
         self.result = start
         self._runner = runner
@@ -79,6 +91,7 @@ class _Session:
         self._left_s = count_limit
         self._say = say
         self._progress = progress
+        self._on_change = on_change
 
     def run(self, picked: Sequence[Backend], *, asked_for: bool) -> None:
         """Execute natively and under tools in turn: what changes on the machine meanwhile shows between repeats."""
@@ -127,6 +140,7 @@ class _Session:
             if self._runner.interrupted:
                 raise KeyboardInterrupt  # the time of an execution that was cut off tells nothing about the command
             self.result = replace(self.result, executions=(*self.result.executions, execution))
+            self._on_change(self.result, done)
             if execution.status != OK:
                 return False
             if done == 0:
@@ -191,6 +205,7 @@ class _Session:
         slowdown = measurement.runtime_s / native_s if measurement.runtime_s and native_s else None
         more = (*self.result.measurements, replace(measurement, slowdown=slowdown))
         self.result = replace(self.result, measurements=more)
+        self._on_change(self.result, 0)
 
     def _superfluous(self, backend: Backend) -> str | None:
         """Return why a tool would add nothing to what is known already, or ``None``."""

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossperf.collect.family import descendants, end_family, send
+from crossperf.collect.guard import Guard
 from crossperf.collect.starters import left_out
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError, did_you_mean
@@ -136,7 +137,7 @@ class Runner:
     called now and then while a quiet execution runs, with the seconds since its start. `whole` passes over regions that
     the command marks; otherwise `region` is what it marks, for the tools that can count there alone. `env` holds
     variables for every execution. `quiet_stdout` takes what a quiet execution prints; by default nobody does. `success`
-    holds the exit statuses that are no failure.
+    holds the exit statuses that are no failure. `guard` ends the command where this process is killed.
     """
 
     time_limit_s: float | None = None
@@ -150,6 +151,7 @@ class Runner:
     env: Mapping[str, str] = field(default_factory=dict)
     quiet_stdout: int = subprocess.DEVNULL
     success: tuple[int, ...] = (0,)
+    guard: Guard | None = None
 
     @property
     def interrupted(self) -> bool:
@@ -199,6 +201,8 @@ class Runner:
             except OSError as error:
                 problem = f"{command[0]}: cannot be started ({error.strerror or error})."
                 raise CollectError(f"{problem} {_NO_START}", command=list(command)) from error
+            if self.guard:
+                self.guard.watch(child.pid)
             signals.hand_on_to(child.pid)
             child_has_stdin()
             if on_start:
@@ -217,6 +221,8 @@ class Runner:
             io = io_since(before) if ended.apart else None
             faults = (usage.ru_minflt, usage.ru_majflt) if ended.apart else ended.faults_below or (None, None)
             child.returncode = os.waitstatus_to_exitcode(wait_status)
+            if self.guard:
+                self.guard.leave(child.pid)
             if self.interrupted or not in_time:
                 end_family(None, spared=others)
         # A child begins with its parent's memory, so a count below our own peak tells nothing about it.

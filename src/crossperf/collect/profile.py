@@ -8,12 +8,14 @@ command --Runner--> Execution (x repeats) --system--> Measurement  \
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from crossperf.collect.backends import AUTO, backends
+from crossperf.collect.guard import Guard
 from crossperf.collect.measuring import COUNT_LIMIT_S, Progress, Say, measure
 from crossperf.collect.process import Runner, resolve
 from crossperf.collect.profiled import Profile
@@ -21,6 +23,11 @@ from crossperf.collect.starters import workload
 from crossperf.collect.valgrind import CacheShape
 from crossperf.errors import SettingsError
 from crossperf.platforms import facts_of_this_machine, platform_of, read, user_file
+from crossperf.records import Run
+from crossperf.text import as_utf8
+
+#: Takes runs as they become known.
+Keep = Callable[[Sequence[Run]], None]
 
 __all__ = ["Profile", "measure", "profile"]
 
@@ -47,6 +54,8 @@ def profile(
     stdout: int | None = None,
     say: Say = lambda _: None,
     progress: Progress = lambda _: None,
+    keep: Keep = lambda _: None,
+    guard: Guard | None = None,
 ) -> Profile:
     """Return the runs of a command on this machine: its runtimes, and the counters of its work.
 
@@ -90,6 +99,10 @@ def profile(
         Called with a line of text before each step that takes long.
     progress
         Called several times a second with how far a silent execution is, and with ``None`` at its end.
+    keep
+        Called with each run as soon as it has ended, and again when a tool has counted more; its ``run_id`` stays.
+    guard
+        Ends the command where this process is killed; by default one that is started for it.
 
     Returns
     -------
@@ -104,23 +117,31 @@ def profile(
     """
     resolve(command)
     _refuse_blank(app=app, platform=platform, platform_class=platform_class)
+    platform, platform_class = (name and as_utf8(name) for name in (platform, platform_class))
     named = workload(command, os.environ)
     kept = read(user_file() if registry is None else registry)
     facts = facts_of_this_machine()
     tools = backends(facts, cache, multiplex, launch_limit)
     start = Profile(
         tuple(command),
-        named.app if app is None else app,
-        named.input if input is None else input,
+        as_utf8(named.app if app is None else app),
+        as_utf8(named.input if input is None else input),
         class_given=platform_class,
         ranks=named.ranks if ranks is None else ranks,
         threads=threads,
         facts=facts,
     )
-    runner = Runner(timeout, stdout=stdout, whole=whole, success=tuple(success))
-    result = measure(start, tools, backend, repeats, count_limit, runner, say, progress)
-    here = platform_of(facts, kept, platform, result.platform_class)
-    return replace(result, platform_name=here.name)
+
+    def named_here(result: Profile) -> Profile:
+        return replace(result, platform_name=platform_of(facts, kept, platform, result.platform_class).name)
+
+    def on_change(result: Profile, first: int) -> None:
+        keep(named_here(result).runs_from(first))
+
+    with contextlib.nullcontext(guard) if guard else Guard() as standing_by:
+        runner = Runner(timeout, stdout=stdout, whole=whole, success=tuple(success), guard=standing_by)
+        result = measure(start, tools, backend, repeats, count_limit, runner, say, progress, on_change)
+    return named_here(result)
 
 
 def _refuse_blank(**names: str | None) -> None:

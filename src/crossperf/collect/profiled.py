@@ -18,6 +18,7 @@ from crossperf.errors import several, some_of
 from crossperf.importers.measurement import Counted, Measurement, counted, to_run
 from crossperf.platforms import MachineFacts, Platform
 from crossperf.records import OK, Run
+from crossperf.text import as_utf8
 
 GPU_TOOLS = ("ncu", "cupti", "nvprof", "rocprof")
 #: What counts while a command runs; the files of other tools are imported.
@@ -46,6 +47,8 @@ class Profile:
         Why a tool did not count, by its name.
     cut_off_with
         What a shell would report for the interrupt that ended the profiling; ``None`` without one.
+    identity
+        What the ``run_id`` of each run follows from, so that it stays the same while more becomes known.
     """
 
     command: tuple[str, ...]
@@ -60,6 +63,7 @@ class Profile:
     measurements: tuple[Measurement, ...] = ()
     not_counted: Mapping[str, str] = field(default_factory=dict)
     cut_off_with: int | None = None
+    identity: uuid.UUID = field(default_factory=uuid.uuid4, repr=False, compare=False)
 
     def __repr__(self) -> str:
         tools = " + ".join(measurement.tool for measurement in self.measurements) or "nothing but the system"
@@ -75,7 +79,11 @@ class Profile:
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """One run for each execution, numbered from 0; those that succeeded carry all counters."""
-        return tuple(self._run(number, execution) for number, execution in enumerate(self.executions))
+        return self.runs_from(0)
+
+    def runs_from(self, first: int) -> tuple[Run, ...]:
+        """Return the runs of the executions from a number on."""
+        return tuple(self._run(number, self.executions[number]) for number in range(first, len(self.executions)))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -163,12 +171,12 @@ class Profile:
             region_visits=execution.marked.visits if execution.marked else None,
             repeat=number,
             status=execution.status,
-            run_id=uuid.uuid4().hex,
+            run_id=uuid.uuid5(self.identity, str(number)).hex,
             ranks=self.ranks,
             threads=self.threads,
             host=socket.gethostname(),
             started=datetime.fromtimestamp(execution.started, UTC).isoformat(timespec="milliseconds"),
-            command=list(self.command),
+            command=list(map(as_utf8, self.command)),
         )
 
 

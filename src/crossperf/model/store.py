@@ -47,7 +47,21 @@ _ARRAYS = "arrays.npz"
 _MOST_BYTES = 4096 * MEGABYTE
 #: The model that comes with the package (tools/release_model.py).
 SHIPPED = Path(__file__).parent / "data"
-_FOLDER = Folder("model", lambda folder: (folder / _DESCRIPTION).is_file(), ModelFolderError)
+#: What the folders of models hold, those of format 2 among them.
+_FILES = {_DESCRIPTION, _ARRAYS, "cells.npz", "workloads.json", "weights.pt"}
+
+
+def _ours(folder: Path) -> bool:
+    """Tell whether a folder holds a model and nothing else."""
+    try:
+        description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+        is_model = isinstance(description, dict) and {"format", "platforms"} <= description.keys()
+        return is_model and {path.name for path in folder.iterdir()} <= _FILES
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+_FOLDER = Folder("model", _ours, ModelFolderError)
 _OF_CELLS: dict[str, Any] = {"log_time_wp": np.float64, "workload_n": np.int64, "source_n": np.int64}
 #: Where the class of each kind of fitted part lives.
 PARTS: dict[str, str] = {

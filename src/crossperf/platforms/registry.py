@@ -14,7 +14,7 @@ from typing import Any
 from crossperf import plain
 from crossperf.documents import MEGABYTE, Document
 from crossperf.errors import PlatformError, did_you_mean, some_of
-from crossperf.files import write_json
+from crossperf.files import locked, write_json
 from crossperf.platforms.facts import MachineFacts
 
 _FORMAT = 1
@@ -103,17 +103,19 @@ def add(path: str | Path, platform: Platform, overwrite: bool = False) -> list[P
     path = Path(path)
     if not platform.name.strip():
         raise PlatformError("a platform needs a name, such as: crossperf platforms add my-cluster")
-    platforms = {known.name: known for known in read(path)}
-    if platform.name in platforms and not overwrite:
-        problem = f"holds a platform {platform.name!r} already. Choose another name, or replace it with --overwrite."
-        raise PlatformError(f"{path}: {problem}", path=str(path), name=platform.name)
-    platforms[platform.name] = platform
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = f"cannot be made ({error.strerror}). Choose another place."
         raise PlatformError(f"{path.parent}: {problem}", path=str(path)) from error
-    write_json(path, {"format": _FORMAT, "platforms": [known.to_json() for known in platforms.values()]})
+    with locked(path):  # whoever adds one at the same time waits, and reads this one too
+        platforms = {known.name: known for known in read(path)}
+        if platform.name in platforms and not overwrite:
+            advice = "Choose another name, or replace it with --overwrite."
+            problem = f"holds a platform {platform.name!r} already. {advice}"
+            raise PlatformError(f"{path}: {problem}", path=str(path), name=platform.name)
+        platforms[platform.name] = platform
+        write_json(path, {"format": _FORMAT, "platforms": [known.to_json() for known in platforms.values()]})
     return list(platforms.values())
 
 

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.markup import escape
 
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import MissingDependencyError
 from crossperf.report.figures.drawn import Drawn
-from crossperf.report.terminal import console, rich_table
+from crossperf.report.terminal import show
 from crossperf.schedule.compare import METRIC, Comparison, TurnaroundDifference
 from crossperf.schedule.outcome import Outcome, metrics_table, use_table
 
@@ -32,29 +31,24 @@ _HOUR_S = 3600.0
 
 def outcomes(simulations: Sequence[Outcome]) -> None:
     """Print the metrics of simulations of the same jobs, and the use of the clusters."""
-    out = console()
-    out.print(escape(simulations[0].about))
-    out.print(rich_table(metrics_table(simulations)))
-    out.print("share of each cluster in use, and jobs that ran there:")
-    out.print(rich_table(use_table(simulations)))
+    show(simulations[0].about, metrics_table(simulations))
+    show("share of each cluster in use, and jobs that ran there:", use_table(simulations))
 
 
 def comparison(result: Comparison) -> None:
     """Print the mean metrics over the seeds with their intervals, and which differences are real."""
-    out = console()
-    out.print(result.about)
-    out.print(rich_table(result.table()))
+    show(result.about, result.table())
     if not result.differences:
-        out.print("which differences are real takes two seeds or more, and two policies or predictors")
+        show("which differences are real takes two seeds or more, and two policies or predictors")
         return
     real = [difference for difference in result.differences if difference.real]
-    out.print(
+    show(
         f"{len(real)} of {len(result.differences)} differences in mean turnaround are real (paired over the seeds, "
         "corrected for their number); the best with each predictor and of each policy:"
     )
     for difference in result.differences:
         if _holds_the_best(difference, result):
-            out.print(escape(_sentence(difference)), style=None if difference.real else "dim")
+            show(_sentence(difference), style=None if difference.real else "dim")
 
 
 def _holds_the_best(difference: TurnaroundDifference, result: Comparison) -> bool:

@@ -13,6 +13,7 @@ from rich.table import Table
 from crossperf.display import CellView, RowView, TableView, number, numbers, words
 from crossperf.records import FAMILIAR, NO_VERSION_KNOWN, UNKNOWN, UNUSUAL
 from crossperf.report import tables
+from crossperf.text import safe
 
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Adaptation, Suggestion
@@ -45,41 +46,47 @@ def console() -> Console:
 
 def rich_table(view: TableView) -> Table:
     """Return a table for the terminal: the best in bold with a star, reference rows dimmed."""
-    table = Table(title=escape(view.caption))
+    table = Table(title=plain(view.caption))
     rows = [(list(map(_rich_cell, row)), reference) for row, reference in view.all_rows]
     # The names of references, such as the noise ceiling, stay in one line however many columns there are.
     widest = max((len(row[0]) for row, reference in rows if reference), default=0)
     for place, column in enumerate(view.columns):
         side: Literal["left", "right"] = "right" if column.number else "left"
-        table.add_column(escape(column.name), justify=side, min_width=None if place else widest)
+        table.add_column(plain(column.name), justify=side, min_width=None if place else widest)
     for row, reference in rows:
         table.add_row(*row, style="dim" if reference else None)
     return table
 
 
 def _rich_cell(cell: CellView) -> str:
-    text = escape(cell.text) + "*" * cell.best
+    text = plain(cell.text) + "*" * cell.best
     return f"[bold]{text}[/bold]" if cell.best or cell.bold else text
 
 
-def _show(*parts: TableView | str) -> None:
+def show(*parts: TableView | str, style: str | None = None) -> None:
+    """Print tables and sentences to stdout; whatever names they hold, a terminal only shows them."""
     out = console()
     for part in parts:
-        out.print(escape(part) if isinstance(part, str) else rich_table(part))
+        out.print(plain(part) if isinstance(part, str) else rich_table(part), style=style)
+
+
+def plain(text: str) -> str:
+    """Return a text without what a terminal would obey, and without what rich takes for markup."""
+    return escape(safe(text))
 
 
 def evaluation(result: Evaluation) -> None:
     """Print the scores of the models, best marked, what they are compared with below, and what they mean."""
     from crossperf.report.sentences import sentences
 
-    _show(result.about, tables.scores(result), *sentences(result))
+    show(result.about, tables.scores(result), *sentences(result))
 
 
 def training(model: TrainedModel) -> None:
     """Print what was trained, on what, and what the fit tells of itself."""
     cells, summary, count = model.cells, model.summary, len(model.columns.events)
     events = f" and {count} events" if count else ""
-    _show(
+    show(
         f"trained {model.name} on {len(cells):,} cells: {len(cells.workloads):,} workloads of {len(cells.apps):,} "
         f"apps, {len(cells.platforms)} platforms, {len(model.counters)} counters{events}"
     )
@@ -92,19 +99,19 @@ def training(model: TrainedModel) -> None:
                 f"{summary['kl_nats']:.1f} nats in all; the decoder restores {summary['decoder_gain']:.0%} of the "
                 "features' variance"
             )
-        _show(f"latent space: {line}{collapsed}")
+        show(f"latent space: {line}{collapsed}")
 
 
 def predictions(answer: Answer) -> None:
     """Print relative times: a few runs with intervals as a table each, platforms below one another; many in a table."""
     if answer.predictions[0].low and len(answer.predictions) <= _IN_FULL:
         for prediction in answer.predictions:
-            _show(_single(prediction), _familiarity(prediction))
-        _show(*_how_to_say_where(answer))
+            show(_single(prediction), _familiarity(prediction))
+        show(*_how_to_say_where(answer))
         return
-    _show(_many(answer.predictions[:_SHOWN]), *_how_to_say_where(answer))
+    show(_many(answer.predictions[:_SHOWN]), *_how_to_say_where(answer))
     if len(answer.predictions) > _SHOWN:
-        _show(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
+        show(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
 
 
 def _how_to_say_where(answer: Answer) -> list[str]:
@@ -168,14 +175,14 @@ def explanation(result: Explanation) -> None:
     """Print the features that pushed a prediction most, as factors, and the nearest known workloads."""
     run, attribution = f"{result.app} {result.input}, run on {result.source}", result.attribution
     if attribution:
-        _show(
+        show(
             _contributions(attribution, result),
             f"{run}: {math.exp(attribution.prediction):,.2f}x is predicted on {result.platform}, and "
             f"{math.exp(attribution.base):,.2f}x on average for {attribution.background:,} known runs; the effects "
             "lead from there to here",
         )
     if result.neighbours:
-        _show(_nearest(result, run))
+        show(_nearest(result, run))
 
 
 def _contributions(attribution: Attribution, explanation: Explanation) -> TableView:
@@ -210,19 +217,19 @@ def _nearest(explanation: Explanation, run: str) -> TableView:
 
 def transfer(result: Transfer) -> None:
     """Print how far off a new platform is by how many workloads were measured there, and what that means."""
-    _show(
+    show(
         result.about,
         result.view(),
         "adapted: a head on workloads drawn at random; suggested: on those that 'adapt --suggest' names; scratch: the "
         "model retrained on those drawn; full: retrained on all. RPV: over all platforms but the source",
     )
     if result.noise is not None:
-        _show(f"noise: half of the repeats is off from the other half by {result.noise:.3f}")
+        show(f"noise: half of the repeats is off from the other half by {result.noise:.3f}")
 
 
 def adaptation(result: Adaptation) -> None:
     """Print what a platform was learned from and how well."""
-    _show(
+    show(
         f"added {result.platform} ({result.platform_class}) to {len(result.model.platforms) - 1} platforms from "
         f"{len(result.workloads):,} workloads; each of them, predicted from the others and its true times on the "
         f"known platforms, is off by a factor of {result.left_out_factor:.2f} typically"
@@ -233,7 +240,7 @@ def suggestions(chosen: list[Suggestion]) -> None:
     """Print which workloads to measure next, the best first."""
     rows = [(str(place), own.app, own.input, f"{own.gain:.0%}", own.why) for place, own in enumerate(chosen, start=1)]
     columns = (*numbers(""), *words("app", "input"), *numbers("takes away"), *words("why"))
-    _show(
+    show(
         TableView("measure these next on the new platform", columns, tuple(rows)),
         "takes away: the share of what is still unknown, as variance over all known workloads",
     )
@@ -241,14 +248,14 @@ def suggestions(chosen: list[Suggestion]) -> None:
 
 def comparison(result: TableComparison) -> None:
     """Print how the times of two tables differ, and how well they agree."""
-    _show(
+    show(
         f"{result.cells:,} cells are in both tables; {result.only_in_first:,} in {result.first} alone, "
         f"{result.only_in_second:,} in {result.second} alone"
     )
-    _show(tables.changes(result), tables.most_changed(result))
+    show(tables.changes(result), tables.most_changed(result))
     own = result.agreement
     if own.typical_factor is not None:
-        _show(
+        show(
             f"times relative to another platform differ by a factor of {own.typical_factor:.3f} (typical); "
             f"the fastest platform is the same for {own.top1 or 0:.0%} of the cells "
             f"({own.top1_within_noise or 0:.0%} within noise), "
@@ -266,7 +273,7 @@ def info(facts: TableInfo) -> None:
     """Print what a runs table holds."""
     able = " that can run them" if facts.limited_workloads else ""
     complete = f"{facts.complete_workloads:,} on every platform{able}"
-    _show(
+    show(
         f"{facts.path}: {facts.runs:,} runs ({sum(facts.failed.values()):,} failed), {facts.apps:,} apps, "
         f"{facts.workloads:,} workloads ({complete}), {len(facts.platforms)} "
         f"platforms, {facts.counters} counters; fingerprint {facts.fingerprint}"
@@ -274,20 +281,20 @@ def info(facts: TableInfo) -> None:
     repeats, noise = facts.repeats, facts.noise
     if facts.cells:
         spread = _variation(noise) or "no repeats, so the noise is not known"
-        _show(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
+        show(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
     if facts.visits and facts.noise_between_visits:
         visits, spread = facts.visits, _variation(facts.noise_between_visits) or "one each"
-        _show(f"visits of a cell: {visits.min} to {visits.max}, median {visits.median:g}; {spread}")
+        show(f"visits of a cell: {visits.min} to {visits.max}, median {visits.median:g}; {spread}")
     elif noise.median is not None:
-        _show("The table does not tell visits apart (measured_in): repeats in a row flatter, the noise is larger.")
-    _show(*(f"failed with status {status!r}: {count:,} runs" for status, count in facts.failed.items()))
-    _show(tables.platforms(facts))
+        show("The table does not tell visits apart (measured_in): repeats in a row flatter, the noise is larger.")
+    show(*(f"failed with status {status!r}: {count:,} runs" for status, count in facts.failed.items()))
+    show(tables.platforms(facts))
     if facts.limited_workloads:
-        _show(
+        show(
             f"{facts.limited_workloads:,} workloads cannot run on some platforms (column runnable), which is no gap: "
             "'not measured' counts what is missing"
         )
     if facts.missing_counters:
-        _show(tables.missing(facts, _SHOWN))
+        show(tables.missing(facts, _SHOWN))
         if len(facts.missing_counters) > _SHOWN:
-            _show("--json FILE lists all")
+            show("--json FILE lists all")

@@ -11,6 +11,7 @@ from typing import Any
 
 from crossperf import documents, plain
 from crossperf.errors import RunsTableError
+from crossperf.files import add_lines
 from crossperf.records import FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import rules
 from crossperf.runs.rules import COUNTER_PREFIX, Problem
@@ -131,9 +132,9 @@ def line(run: Run) -> str:
 def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
     """Add runs to the end of a JSONL file, made if absent, and return how many.
 
-    All lines leave in one write, so that two collectors may share a file; if an earlier writer was cut
+    All lines leave in one write under a lock, so that two collectors may share a file; if an earlier writer was cut
     off in the middle of a line, the new runs start on a line of their own. Lines that a full disk cut off
-    are taken back.
+    are taken back. A file that holds something else than lines of JSON is left as it is.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -147,29 +148,8 @@ def append(path: str | os.PathLike[str], runs: Iterable[Run]) -> int:
         advice = "Append to a plain .jsonl file, and compress it when it is complete."
         raise RunsTableError(f"{path}: found a compressed file, expected one that lines can be added to. {advice}")
     lines = list(map(line, runs))
-    if not lines:
-        return 0
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        size = os.fstat(descriptor).st_size
-        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        _write(descriptor, ("\n" * torn + "".join(lines)).encode(), size)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    add_lines(path, "".join(lines), RunsTableError)
     return len(lines)
-
-
-def _write(descriptor: int, data: bytes, size: int) -> None:
-    written = 0
-    try:
-        while written < len(data):
-            written += os.write(descriptor, memoryview(data)[written:])
-    except OSError:
-        # Only if nobody else has added lines since: theirs must not be cut.
-        if written and os.fstat(descriptor).st_size == size + written:
-            os.ftruncate(descriptor, size)
-        raise
 
 
 def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: str) -> int:  # noqa: A002

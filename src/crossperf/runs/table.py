@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import html
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
 from crossperf.errors import RunsTableError, several, some_of
 from crossperf.files import whole
@@ -107,7 +111,7 @@ class RunsTable:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table in the format that the path's ending names; the file appears whole or not at all."""
         kind = formats.format_of(Path(path))
-        with whole(path) as part:
+        with whole(path) as part, _errors_of_the_system():
             formats.write_columns(self.frame, self.runs, part, kind)
 
     def runs(self) -> list[Run]:
@@ -120,6 +124,17 @@ class RunsTable:
     def to_frame(self) -> Any:
         """Return the table as a data frame of pandas if it is installed, else of polars."""
         return frames.to_frame(self.frame.to_dict(as_series=False))
+
+
+@contextmanager
+def _errors_of_the_system() -> Iterator[None]:
+    """Raise what polars tells of a full disk or lost rights as the system's own error, which names the reason."""
+    try:
+        yield
+    except PolarsError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        code = int(number[1]) if number else errno.EIO
+        raise OSError(code, os.strerror(code)) from error
 
 
 #: What runs can come as: a path, a table, one record or several, or a data frame of pandas, polars or pyarrow.

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: What a figure can be saved as, by the end of the file's name.
 FORMATS = ("svg", "png", "pdf")
+#: How a figure in each of them begins; nothing else is ever replaced by one.
+_BEGINS = {"svg": (b"<?xml", b"<svg"), "png": (b"\x89PNG",), "pdf": (b"%PDF",)}
 #: Dots per inch of a PNG, and of the points that an SVG or a PDF holds as an image: a 7.5 inch figure is 1,200 wide.
 DPI = 160
 
@@ -66,7 +68,7 @@ class Drawn:
                 f".{', .'.join(FORMATS)}, which is the format to save in. Choose another name.",
                 path=str(target),
             )
-        with whole(target) as part:
+        with whole(target, ours=lambda beginning: beginning.startswith(_BEGINS[kind])) as part:
             part.write_bytes(self.as_bytes(kind))
 
     def as_bytes(self, kind: str) -> bytes:

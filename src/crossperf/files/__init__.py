@@ -1,0 +1,19 @@
+"""The one careful way to write: regular files and folders that appear whole or not at all, and lines that are added."""
+
+from __future__ import annotations
+
+from crossperf.files.folders import Folder
+from crossperf.files.lines import add_lines, refuse_unless_lines
+from crossperf.files.locks import locked
+from crossperf.files.replacing import refuse_unless_json, refuse_unless_regular, whole, write_json
+
+__all__ = [
+    "Folder",
+    "add_lines",
+    "locked",
+    "refuse_unless_json",
+    "refuse_unless_lines",
+    "refuse_unless_regular",
+    "whole",
+    "write_json",
+]
