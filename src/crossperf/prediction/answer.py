@@ -15,7 +15,7 @@ import numpy as np
 
 from crossperf.arrays import Floats, Mask
 from crossperf.dataset.cells import relative_to as relative
-from crossperf.dataset.features import MEASURED, RUN_TIME, Features, FeatureSet
+from crossperf.dataset.features import COUNTER, MEASURED, RUN_TIME, Features, FeatureSet
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
 from crossperf.errors import PredictError, did_you_mean, several, some_of
 from crossperf.model.fitted.confidence import Forecast
@@ -275,7 +275,8 @@ def _confidence(
     both_npp = offered_np[:, :, None] & offered_np[:, None, :]
     fastest_np = forecast.chance_fastest(offered_np)
     faster_npp = np.where(both_npp, forecast.chance_faster(), np.nan)
-    place_f = np.flatnonzero(columns.mask(*MEASURED, RUN_TIME))
+    # Counters have names that people know; raw events speak where there is nothing else.
+    place_f = np.flatnonzero(columns.mask(*((COUNTER,) if columns.counters else MEASURED), RUN_TIME))
     for i, (word, score) in enumerate(zip(novelty.words, novelty.score_n.tolist(), strict=True)):
         strangest = np.argsort(-novelty.by_feature_nf[i, place_f])[:_REASONS] if word != FAMILIAR else ()
         yield {
