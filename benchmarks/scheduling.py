@@ -34,7 +34,7 @@ from crossperf.evaluation import Evaluation, evaluate, read
 from crossperf.schedule import predictors, readers
 from crossperf.schedule.compare import METRIC, PolicyScores, TurnaroundDifference, compare, differences
 from crossperf.schedule.machines import Machines
-from crossperf.schedule.simulate import Rules
+from crossperf.schedule.rules import Rules
 from crossperf.schedule.synthetic import LONGEST_S, draw
 from crossperf.schedule.times import RelativeTimes, aligned
 

@@ -12,7 +12,7 @@ from crossperf import model
 from crossperf.datasets import toy
 from crossperf.runs.table import from_frame
 from crossperf.schedule import policies
-from crossperf.schedule.jobs import write_swf
+from crossperf.schedule.traces.swf import write_swf
 from tests.cli.test_cli import Crossperf, Done, assert_one_sentence, contents, crossperf
 from tests.schedule.worlds import need_dr_evt, random_jobs
 
@@ -62,7 +62,7 @@ def test_a_trace_is_simulated_and_what_was_left_out_is_reported(
     crossperf: Crossperf, world: list[str], tmp_path: Path
 ) -> None:
     write_swf(tmp_path / "trace.swf.gz", random_jobs(1, 80, 40))
-    done = crossperf(*world, "--jobs", "trace.swf.gz", "--no-backfill")
+    done = crossperf(*world, "--jobs", "trace.swf.gz", "--backfill", "none")
     assert done.status == 0, done.stderr
     assert "trace.swf.gz on 2 clusters" in done.stdout
     lines = ["1 0 -1 -1 4 -1 -1 4 600 -1 5 1 1 1 1 1 -1 -1", "2 5 -1 60 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1"]

@@ -14,7 +14,8 @@ from crossperf.schedule.machines import Machines
 from crossperf.schedule.policies import POLICIES, Ask, Options
 from crossperf.schedule.predictors import app_average
 from crossperf.schedule.readers import read_machines, read_times
-from crossperf.schedule.simulate import Rules, simulate
+from crossperf.schedule.rules import Rules
+from crossperf.schedule.simulate import simulate
 from crossperf.schedule.synthetic import draw
 from crossperf.schedule.times import RelativeTimes, ScheduleTableError
 from tests.schedule.worlds import TWO, jobs, need_dr_evt, one_cluster, random_jobs, times

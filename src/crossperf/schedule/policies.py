@@ -52,8 +52,9 @@ class Options:
 
     `platforms` names the placements: a cluster's mode, a partition. Those of the same name in `clusters` share nodes
     and queue. `run_s` is the predicted run time, `low_s` to `high_s` its 80 % interval; all three are equal where none
-    is known. `queued` counts the jobs that wait there now. A price of 0 is an unknown one. `waits` computes the
-    predicted waits; policies ask for them with `wait_s`.
+    is known. `queued` counts the jobs that wait there now. A price or power of 0 is an unknown one. `waits` computes
+    the predicted waits; policies ask for them with `wait_s`. `takes` is how many nodes the job takes in each place,
+    where that differs from what it asks for; policies ask with `nodes_of`.
 
     >>> options = Options.of(["cpu", "gpu"], run_s=[100.0, 10.0], nodes=[64, 4], wait_s=[0.0, 200.0])
     >>> turnaround(Ask(1, 600.0), options, np.random.default_rng(0))
@@ -70,6 +71,8 @@ class Options:
     queued: Integers
     price_per_node_hour: Floats
     waits: Callable[[], Floats]
+    takes: Integers | None = None
+    power_w: Floats | None = None
 
     @classmethod
     def of(
@@ -85,6 +88,8 @@ class Options:
         queued: Sequence[int] | None = None,
         price_per_node_hour: Sequence[float] | None = None,
         wait_s: Sequence[float] | Callable[[], Floats] | None = None,
+        takes: Sequence[int] | None = None,
+        power_w: Sequence[float] | None = None,
     ) -> Options:
         """Return options from lists of the same length; what is left out is unknown, free, or no wait.
 
@@ -102,11 +107,17 @@ class Options:
             np.asarray(nothing if queued is None else queued, np.int64),
             np.asarray(price_per_node_hour or nothing, np.float64),
             wait_s if callable(wait_s) else lambda: np.asarray(nothing if wait_s is None else wait_s, np.float64),
+            None if takes is None else np.asarray(takes, np.int64),
+            np.asarray(power_w or nothing, np.float64),
         )
 
     def wait_s(self) -> Floats:
         """Return the predicted wait in each queue, in seconds; computed when asked for, since it costs."""
         return self.waits()
+
+    def nodes_of(self, ask: Ask) -> Integers:
+        """Return how many nodes the job takes in each place."""
+        return np.full(len(self.run_s), ask.nodes) if self.takes is None else self.takes
 
 
 Policy = Callable[[Ask, Options, np.random.Generator], int]
@@ -179,7 +190,7 @@ def fastest(ask: Ask, options: Options, rng: np.random.Generator) -> int:
 @policy("fastest-available")
 def fastest_available(ask: Ask, options: Options, rng: np.random.Generator) -> int:
     """The shortest predicted run time among those with enough free nodes; among all where none has (IPDPS 2024)."""
-    free_m = options.free_nodes >= ask.nodes
+    free_m = options.free_nodes >= options.nodes_of(ask)
     return int(np.where(free_m, options.run_s, np.inf).argmin() if free_m.any() else options.run_s.argmin())
 
 
@@ -228,7 +239,7 @@ def considerate(ask: Ask, options: Options, rng: np.random.Generator) -> int:
     """
     expected_m = expected_run_s(options)
     behind_m = _BEHIND * (options.queued + 1)
-    others_m = behind_m * expected_m * (ask.nodes / options.nodes)
+    others_m = behind_m * expected_m * (options.nodes_of(ask) / options.nodes)
     return int((options.wait_s() + expected_m + others_m).argmin())
 
 
