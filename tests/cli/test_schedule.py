@@ -194,7 +194,7 @@ BAD = {
     "no-trace": (["--jobs", "none.swf"], ["--jobs", "none.swf", "no such file"]),
     "no-jobs": (["--jobs", "0"], ["--jobs", "1 or more"]),
     "line": (["--jobs", "bad.swf"], ["bad.swf, line 2", "found 3 columns, expected 18"]),
-    "negative": (["--jobs", "negative.swf"], ["negative.swf, line 1", "run time of -5 s"]),
+    "negative": (["--jobs", "negative.swf"], ["negative.swf: found no job that ran", "1 with a run time below 0"]),
     "policy": (["--jobs", "5", "--policy", "fastst"], ["--policy", "did you mean 'fastest'"]),
     "policy-file": (["--jobs", "5", "--policy", "broken.py:f"], ["--policy", "broken.py", "SyntaxError"]),
     "policy-answer": (["--jobs", "5", "--policy", "mute.py:f"], ["--policy", "mute.py:f answered None"]),

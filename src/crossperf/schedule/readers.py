@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from crossperf.arrays import Floats
-from crossperf.errors import SettingsError, did_you_mean, some_of
+from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 from crossperf.runs import table as runs_table
 from crossperf.schedule.machines import FACTS, Machines, price_of
 from crossperf.schedule.rules import Maintenance
@@ -153,6 +153,8 @@ def _from_json(path: Path, reference: str | None) -> RelativeTimes:
                 [row.get("nodes", {}) for row in rows],
             )
         ]
+    except CrossperfError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         problem = f"does not read as a table of times ({type(error).__name__}: {error})"
         expected = "'modes' and 'workloads', each with 'app', 'input' and 'times' by mode"
