@@ -5,7 +5,7 @@
 Two bounds for each case. The best schedule: CP-SAT (OR-Tools, a development dependency) chooses where and when each job
 runs, knowing all that will come, under no rule but that nodes are not used twice. The best placement under EASY: where
 each job goes is searched, from the placements of CP-SAT and of the policies on, one and two jobs at a time, and the
-clusters start jobs as they do in every simulation here. The latter is what a policy could reach; it is found, not proven.
+clusters start jobs as they do in every simulation here. That is what a policy could reach; it is found, not proven.
 The jobs are drawn from the speed-ups of the dr_evt study (see scheduling.py) on five small clusters.
 """
 
@@ -75,9 +75,9 @@ def header(arguments: argparse.Namespace) -> str:
         "# How far policies are from the best that could be done\n\n"
         f"`python benchmarks/bound.py`, {datetime.datetime.now(datetime.UTC).date()}, Python "
         f"{platform.python_version()}, OR-Tools {version('ortools')}.\n\n"
-        f"{arguments.cases} cases of {arguments.jobs} jobs for each load, on clusters of {sizes} nodes. Mean turnaround, "
-        "as the factor by which it is above the best placement under EASY that was found (geometric mean over the cases, "
-        "and the worst of them). The truth is known to all.\n"
+        f"{arguments.cases} cases of {arguments.jobs} jobs for each load, on clusters of {sizes} nodes. Mean turnaround "
+        "over that of the best placement under EASY that was found (geometric mean over the cases, and the worst of "
+        "them). The truth is known to all.\n"
     )
 
 

@@ -299,32 +299,29 @@ def _start_queued(state: State, c: int, now: float, backfill: int) -> None:
     if state.queued_c[c] == 0:
         return
     _reserve(state, c)
-    if backfill == SHORTEST:
-        _backfill_shortest(state, c, now)
-        return
-    place = state.head_c[c]
-    while backfill == EASY and state.free_c[c] > 0 and place + 1 < state.tail_c[c]:
-        place = _next_to_backfill(state, c, place + 1, now)
-        if place < 0:
-            return
-        job = state.queue_cq[c, place]
-        _dequeue(state, c, place, now)
-        _backfill(state, c, job, now)
-
-
-@compiled
-def _backfill_shortest(state: State, c: int, now: float) -> None:
-    """Start the jobs that keep the reservation, those predicted shortest first."""
-    # Whoever may not start now may not start later in this pass: free and spare nodes only become fewer.
-    places, count, place = np.empty(state.queued_c[c], np.int64), 0, state.head_c[c]
-    while state.free_c[c] > 0 and place + 1 < state.tail_c[c]:
+    place, count = state.head_c[c], 0
+    places = np.empty(state.queued_c[c] if backfill == SHORTEST else 0, np.int64)
+    while backfill != FCFS and state.free_c[c] > 0 and place + 1 < state.tail_c[c]:
         place = _next_to_backfill(state, c, place + 1, now)
         if place < 0:
             break
-        places[count] = place
-        count += 1
-    expected = np.empty(count)
-    for i in range(count):
+        if backfill == SHORTEST:
+            places[count] = place
+            count += 1
+        else:
+            job = state.queue_cq[c, place]
+            _dequeue(state, c, place, now)
+            _backfill(state, c, job, now)
+    if count > 0:
+        _backfill_shortest(state, c, places[:count], now)
+
+
+@compiled
+def _backfill_shortest(state: State, c: int, places: Integers, now: float) -> None:
+    """Start jobs that may start before the first in the queue, those predicted shortest first, while they may."""
+    # Whoever may not start now may not start later in this pass: free and spare nodes only become fewer.
+    expected = np.empty(len(places))
+    for i in range(len(places)):
         expected[i] = state.expected_j[state.queue_cq[c, places[i]]]
     for i in np.argsort(expected, kind="mergesort"):
         job = state.queue_cq[c, places[i]]

@@ -43,10 +43,7 @@ class _Places(NamedTuple):
     relative_m: Floats
     low_m: Floats
     high_m: Floats
-
-    def takes(self, nodes: int) -> Integers:
-        """Return the nodes that a job takes in each place."""
-        return np.maximum(1, np.ceil(nodes * self.per_node_m - _ROUNDING)).astype(np.int64)
+    longest: float = math.inf
 
     def options(self, clusters: Clusters, ask: Ask, takes_m: Integers, run_s: float, now: float) -> Options:
         """Return what a policy may know of the places when a job arrives."""
@@ -72,6 +69,7 @@ class _Atlas:
         self._memory_m = np.where(self._cluster_m >= 0, np.array(machines.memory_gb)[self._cluster_m], 0.0)
         self.per_node_wm = np.ones_like(truth.relative_wm) if truth.nodes_wm is None else truth.nodes_wm
         self._known: dict[tuple[int, int], _Places | int] = {}
+        self._takes: dict[tuple[int, int], Integers] = {}
         self._runs_wm = ~np.isnan(truth.relative_wm + predictions.relative_wm) & (self._cluster_m >= 0)
         self._refuse_homeless()
         self.leaves_a_choice = (self._cluster_m >= 0).sum() > 1
@@ -90,9 +88,25 @@ class _Atlas:
         wall_limit_s = self._rules.wall_limit_s
         if isinstance(places, int) or wall_limit_s is None:
             return places
+        if run_s * places.longest <= wall_limit_s:
+            return places
+        short_m = run_s * self._judged_by(places) <= wall_limit_s
+        return self._of(workload, places.mode_m[short_m]) if short_m.any() else 1
+
+    def _judged_by(self, places: _Places) -> Floats:
+        """Return the relative times by which a job is too long for a place."""
         # The users are taken to know what a job cannot do in time; with strict limits it is the prediction that tells.
-        short_m = run_s * (places.relative_m if self._rules.limits == "strict" else places.true_m) <= wall_limit_s
-        return places if short_m.all() else self._of(workload, places.mode_m[short_m]) if short_m.any() else 1
+        return places.relative_m if self._rules.limits == "strict" else places.true_m
+
+    def takes(self, places: _Places, nodes: int) -> Integers:
+        """Return the nodes that a job takes in each place."""
+        if self._truth.nodes_wm is not None:
+            return np.maximum(1, np.ceil(nodes * places.per_node_m - _ROUNDING)).astype(np.int64)
+        key = (len(places.platforms), nodes)
+        takes_m = self._takes.get(key)
+        if takes_m is None:
+            takes_m = self._takes[key] = np.full(*key)
+        return takes_m
 
     def _look_up(self, workload: int, nodes: int) -> _Places | int:
         takes_m = np.ceil(nodes * self.per_node_wm[workload] - _ROUNDING)
@@ -119,7 +133,8 @@ class _Atlas:
         facts_m = (*(np.array(fact)[cluster_m] for fact in facts), self.per_node_wm[workload, mode_m])
         tables = (self._truth.relative_wm, seen.relative_wm, seen.low_wm, seen.high_wm)
         times = (cells_wm[workload, mode_m] for cells_wm in tables)
-        return _Places(platforms, clusters, mode_m, cluster_m, self._nodes_m[mode_m], *facts_m, *times)
+        places = _Places(platforms, clusters, mode_m, cluster_m, self._nodes_m[mode_m], *facts_m, *times)
+        return places._replace(longest=float(self._judged_by(places).max()))
 
 
 def simulate(
@@ -221,22 +236,28 @@ class _Simulation:
         home_j = homes_of(jobs, self.machines, self.seed)
         memory_j = np.full(len(jobs), np.nan) if jobs.memory_gb is None else jobs.memory_gb
         columns = (jobs.nodes, jobs.run_s, jobs.requested_s, memory_j, self._workload_j, home_j, jobs.user)
-        rows = list(zip(*(column.tolist() for column in columns), strict=True))
+        lists = [column.tolist() for column in columns]
         arrivals = Arrivals(jobs, self._clusters) if jobs.follows is not None else None
-        for now, job in arrivals or zip(jobs.submit_s.tolist(), range(len(jobs)), strict=True):
-            nodes, run_s, requested_s, memory_gb, workload, home, user = rows[job]
-            self._arrival_j[job] = now
+        events = (
+            zip(jobs.submit_s.tolist(), range(len(jobs)), *lists, strict=True)
+            if arrivals is None
+            else ((now, job, *(values[job] for values in lists)) for now, job in arrivals)
+        )
+        for now, job, nodes, run_s, requested_s, memory_gb, workload, home, user in events:
             places = self._atlas.places(workload, nodes, run_s, memory_gb)
             if isinstance(places, int):
                 self._why_not_j[job] = places
                 if arrivals:
                     arrivals.nowhere(job, now)
                 continue
-            self._clusters.advance(now)
+            if arrivals:
+                self._arrival_j[job] = now
+            else:
+                self._clusters.advance(now)
             app, input_ = self.truth.workloads[workload]
             deadline_s = deadline and deadline * requested_s
             ask = Ask(nodes, requested_s, app, input_, str(user), self.machines.names[home], deadline_s)
-            takes_m = places.takes(nodes)
+            takes_m = self._atlas.takes(places, nodes)
             m = self._choose(ask, places.options(self._clusters, ask, takes_m, run_s, now), rng)
             if not (isinstance(m, int | np.integer) and 0 <= m < len(places.platforms)):
                 expected = f"an index below {len(places.platforms)}"
@@ -255,7 +276,7 @@ class _Simulation:
             if isinstance(places, int):
                 self._why_not_j[job] = places
             else:
-                takes = int(places.takes(nodes)[0]) if self.truth.nodes_wm is not None else nodes
+                takes = int(self._atlas.takes(places, nodes)[0])
                 fast.write(job, self._place(job, places, 0, takes, run_s, requested_s))
         fast.replay(jobs.submit_s, self._cluster_j)
 
