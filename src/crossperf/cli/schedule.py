@@ -93,7 +93,7 @@ def simulate(
     for name in policy_names:
         policies.make(name)
     given = (utilisation, processors_per_node, share_nodes, map_file, feedback)
-    source_of_jobs = schedule_jobs.Source(n_jobs, truth, reference, *given)
+    source_of_jobs = schedule_jobs.JobSource(n_jobs, truth, reference, *given)
     clusters = schedule_jobs.machines_of(source_of_jobs, readers.read_machines(machines))
     true_times = readers.read_times(truth, cells=cells, reference=reference)
     asked_for = list(dict.fromkeys(names(predictions) or []))

@@ -41,7 +41,7 @@ _RULES = (
 )
 
 
-class Source(NamedTuple):
+class JobSource(NamedTuple):
     """Where jobs come from: a number or a file, and how it is read."""
 
     what: str
@@ -79,7 +79,7 @@ def rules_of(given: dict[str, Any], *, drawn: bool) -> Rules:
     return Rules(**given, maintenance=read_maintenance(windows) if windows else ())
 
 
-def machines_of(source: Source, machines: Machines) -> Machines:
+def machines_of(source: JobSource, machines: Machines) -> Machines:
     """Return the machines, counted in processors where jobs share nodes."""
     if not source.share_nodes:
         return machines
@@ -88,7 +88,7 @@ def machines_of(source: Source, machines: Machines) -> Machines:
     return machines.shared(source.per_node)
 
 
-def jobs_of(source: Source, machines: Machines, truth: RelativeTimes) -> Callable[[int], Jobs]:
+def jobs_of(source: JobSource, machines: Machines, truth: RelativeTimes) -> Callable[[int], Jobs]:
     """Return what gives the jobs of a seed: drawn ones, or always those of a trace, its arrivals perhaps stretched."""
     from crossperf.schedule.mapping import mapped, read_map
     from crossperf.schedule.synthetic import draw, with_load
@@ -117,14 +117,14 @@ def jobs_of(source: Source, machines: Machines, truth: RelativeTimes) -> Callabl
     return lambda seed: with_load(trace, machines, truth, load, seed=seed)
 
 
-def _refuse_for_drawn(source: Source) -> None:
+def _refuse_for_drawn(source: JobSource) -> None:
     given = {"--map": source.map_file, "--feedback": source.feedback, "--share-nodes": source.share_nodes}
     for flag, value in given.items():
         if value:
             raise SettingsError(f"{flag}: found with jobs that are drawn, expected --jobs TRACE.")
 
 
-def _with_what_is_ignored(jobs: Jobs, source: Source, machines: Machines) -> Jobs:
+def _with_what_is_ignored(jobs: Jobs, source: JobSource, machines: Machines) -> Jobs:
     """Return the jobs with the names of what their trace tells and nobody uses."""
     ignored = list(jobs.ignored)
     if jobs.memory_gb is not None and not any(machines.memory_gb):

@@ -14,7 +14,7 @@ from crossperf.errors import CrossperfError
 
 #: No job runs for 30,000 years.
 LONGEST_S = 1e12
-#: What jobs of a trace can be told apart by.
+#: What distinguishes the jobs of a trace.
 LABELS = ("executable", "user", "queue")
 
 

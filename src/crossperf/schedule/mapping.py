@@ -34,7 +34,7 @@ def read_map(path: str | os.PathLike[str]) -> tuple[MapRow, ...]:
     """Return the rows of a CSV that tells which jobs of a trace are which workloads of the truth.
 
     Its columns are ``executable``, ``user`` and ``queue``, at least one of them, and ``app``, ``input`` and
-    ``priority``. An empty cell of the former stands for any, of the latter for nothing said.
+    ``priority``. An empty cell of the former stands for any, of the latter for none.
     """
     path = Path(path)
     if not path.is_file():
@@ -84,8 +84,8 @@ def mapped(jobs: Jobs, rows: Sequence[MapRow], name: str = "the map") -> Jobs:
     for g, numbers in enumerate(groups.T.tolist()):
         names = [jobs.label_of(what, number) for what, number in zip(LABELS, numbers, strict=True)]
         fits = [row for row in rows if all(want in ("", own) for want, own in zip(row[:3], names, strict=True))]
-        said = next((row for row in fits if row.app), None)
-        kind_g[g] = -1 if said is None else kinds.index((said.app, said.input))
+        named = next((row for row in fits if row.app), None)
+        kind_g[g] = -1 if named is None else kinds.index((named.app, named.input))
         priority_g[g] = next((row.priority for row in fits if row.priority is not None), 0.0)
     group_j = group_j.reshape(-1)
     kind_j = kind_g[group_j]

@@ -234,8 +234,8 @@ def _least(per_node_m: Floats, ask: Ask, options: Options, rng: np.random.Genera
     return int(np.where(cost_m == cost_m.min(), end_m, np.inf).argmin())
 
 
-#: A deadline is kept for sure if a wait of so many times the predicted one would not break it. Of 1, 2, 3 and 5 the one
-#: with the fewest deadlines missed for what it costs, on jobs drawn with seeds 1000 and 1001.
+#: A deadline is kept for sure if it would be with this multiple of the predicted wait. Of 1, 2, 3 and 5 the one with
+#: the fewest deadlines missed for what it costs, on jobs drawn with seeds 1000 and 1001.
 _SURE_WAITS = 2.0
 
 

@@ -56,7 +56,7 @@ class Timeline(NamedTuple):
     #: The time limit that the scheduler believes in. A job never runs for longer.
     limit_j: Floats
     run_j: Floats
-    #: The predicted run time, by which the shortest is told and waits are predicted.
+    #: The predicted run time, which decides who is the shortest, and which waits are predicted from.
     expected_j: Floats
     #: The order of the queue: the least first, and of equals the one that came first.
     key_j: Floats

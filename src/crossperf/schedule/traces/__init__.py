@@ -31,7 +31,7 @@ def read_trace(
     throughputs: str | os.PathLike[str] | None = None,
     reference: str | None = None,
 ) -> Jobs:
-    """Return the jobs of a trace in any format that is known, told by its name and first line.
+    """Return the jobs of a trace in any format that is known by its name and first line.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def read_trace(
     feedback
         See `swf.read_swf`; other formats name no preceding jobs.
     throughputs, reference
-        The file that a trace of Gavel needs, and its platform that run times are told for.
+        The file that a trace of Gavel needs, and its platform that run times are of.
     """
     path = Path(path)
     name = path.name.removesuffix(".gz")

@@ -1,7 +1,7 @@
 """Gavel's job types: a trace of training jobs by their steps, and how many steps a second each type makes where.
 
 Throughputs are JSON by GPU type and ``('ResNet-18 (batch size 16)', 1)``: a job type and its number of GPUs. Beside
-others on the same GPU they are told as pairs, which are not used; ``null`` has the throughput alone.
+others on the same GPU they are pairs, which are not used; ``null`` has the throughput alone.
 """
 
 # W workloads, M modes
@@ -23,7 +23,7 @@ from crossperf.errors import SettingsError, did_you_mean, some_of
 from crossperf.schedule.jobs import Jobs, TraceError
 from crossperf.schedule.times import RelativeTimes
 from crossperf.schedule.traces import text
-from crossperf.schedule.traces.labelled import Line, Reading
+from crossperf.schedule.traces.labelled import TraceJob, TraceReading
 
 #: The columns of the traces of simulations, and of those of the physical cluster.
 _STEPS = ("num_steps_arg", "needs_data_dir", "total_steps")
@@ -110,7 +110,7 @@ def _reference_of(facts: Mapping[str, Any], name: str, reference: str | None) ->
 
 def read(
     path: Path, throughputs: str | os.PathLike[str] | None, reference: str | None = None
-) -> tuple[Reading, list[Workload]]:
+) -> tuple[TraceReading, list[Workload]]:
     """Return the jobs of a ``.trace``, and the workload of each that was kept, in order of the file.
 
     A job tells its steps; its run time is that on the reference platform, by its throughput there.
@@ -126,7 +126,7 @@ def read(
             f"{throughputs}: found no throughputs of Gavel, which {path} needs.", argument="throughputs"
         )
     steps = _steps_per_second(facts, Path(throughputs).name)[_reference_of(facts, str(throughputs), reference)]
-    reading, kinds = Reading(path.name), []
+    reading, kinds = TraceReading(path.name), []
     for number, line in text.lines(path):
         words = line.rstrip("\n").split("\t")
         if len(words) not in (len(_SHORT), len(_LONG)):
@@ -144,7 +144,7 @@ def read(
         if gpus > 0 and run_s >= 0:
             kinds.append(workload)
         priority = None if math.isnan(weight) else weight
-        reading.add(Line(arrival_s, run_s, gpus, executable=" ".join(workload), priority=priority))
+        reading.add(TraceJob(arrival_s, run_s, gpus, executable=" ".join(workload), priority=priority))
     return reading, kinds
 
 

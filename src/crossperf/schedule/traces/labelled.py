@@ -16,7 +16,7 @@ from crossperf.schedule.jobs import LONGEST_S, Jobs, TraceError
 from crossperf.schedule.traces import text
 
 
-class Line(NamedTuple):
+class TraceJob(NamedTuple):
     """What a trace tells of one job: times in seconds, `units` of whatever is counted there (mostly GPUs).
 
     A `requested_s` of 0 stands for no limit, an empty name for an unknown one.
@@ -33,17 +33,17 @@ class Line(NamedTuple):
     memory_gb: float = math.nan
 
 
-class Reading:
+class TraceReading:
     """Gathers the lines of a trace, and counts what is left out by reason."""
 
     def __init__(self, name: str, unit: str = "GPU") -> None:
         self.name, self.unit = name, unit
-        self._lines: list[Line] = []
+        self._lines: list[TraceJob] = []
         #: What the trace tells and is not used.
         self.ignored: list[str] = []
         self.left_out: Counter[str] = Counter()
 
-    def add(self, line: Line) -> None:
+    def add(self, line: TraceJob) -> None:
         """Keep a job that ran on something, and count any other."""
         if line.units <= 0:
             self.left_out[f"without a {self.unit}"] += 1

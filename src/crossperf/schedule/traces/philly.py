@@ -8,19 +8,19 @@ from typing import Any
 
 from crossperf.schedule.jobs import TraceError
 from crossperf.schedule.traces import text
-from crossperf.schedule.traces.labelled import Line, Reading
+from crossperf.schedule.traces.labelled import TraceJob, TraceReading
 
 #: The log that was published has 78 MB.
 _LARGEST = 1 << 30
 
 
-def read(path: Path) -> Reading:
+def read(path: Path) -> TraceReading:
     """Return the jobs that ran: for as long as all attempts together, on the GPUs of the widest.
 
     Users and virtual clusters (as queues) come with their hashed names. Jobs without an attempt that has ended are left
     out and counted.
     """
-    reading = Reading(path.name)
+    reading = TraceReading(path.name)
     if path.stat().st_size > _LARGEST:
         raise TraceError(f"{path}: found more than {_LARGEST:,} bytes, expected a log of jobs.", path=str(path))
     try:
@@ -42,7 +42,7 @@ def read(path: Path) -> Reading:
     return reading
 
 
-def _line(path: Path, number: int, record: Any) -> Line | None:
+def _line(path: Path, number: int, record: Any) -> TraceJob | None:
     submit_s = text.seconds_of(path, number, "submitted_time", str(record["submitted_time"]))
     run_s, gpus, ended = 0.0, 0, False
     for attempt in record["attempts"]:
@@ -54,4 +54,4 @@ def _line(path: Path, number: int, record: Any) -> Line | None:
         gpus = max(gpus, sum(len(server["gpus"]) for server in attempt["detail"]))
     if not ended or submit_s is None:
         return None
-    return Line(submit_s, run_s, gpus, user=str(record["user"]), queue=str(record["vc"]))
+    return TraceJob(submit_s, run_s, gpus, user=str(record["user"]), queue=str(record["vc"]))

@@ -8,29 +8,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crossperf.schedule.traces import text
-from crossperf.schedule.traces.labelled import Line, Reading
+from crossperf.schedule.traces.labelled import TraceJob, TraceReading
 
 
-class Table(NamedTuple):
-    """A format: how it is told by the name of a file and its first line, and what reads it."""
+class TraceTable(NamedTuple):
+    """A format: whether the name of a file and its first line are of it, and what reads it."""
 
     is_like: Callable[[str, str], bool]
-    read: Callable[[Path], Reading]
+    read: Callable[[Path], TraceReading]
 
 
-def _read_helios(path: Path) -> Reading:
+def _read_helios(path: Path) -> TraceReading:
     """Return the jobs of a ``cluster_log.csv``; virtual clusters are queues, and jobs without GPUs are left out."""
-    reading = Reading(path.name)
+    reading = TraceReading(path.name)
     for row, cells in text.rows(path, ("user", "vc", "gpu_num", "submit_time", "duration")):
         submit_s = text.seconds_of(path, row, "submit_time", cells["submit_time"])
         run_s, gpus = (text.number(path, row, name, cells[name], math.nan) for name in ("duration", "gpu_num"))
-        line = Line(math.nan if submit_s is None else submit_s, run_s, gpus, user=cells["user"], queue=cells["vc"])
+        line = TraceJob(math.nan if submit_s is None else submit_s, run_s, gpus, user=cells["user"], queue=cells["vc"])
         reading.add(line)
     reading.ignored += ["CPUs and nodes of a job"]
     return reading
 
 
-helios = Table(lambda _, first: {"gpu_num", "vc", "submit_time"} <= set(first.strip().split(",")), _read_helios)
+helios = TraceTable(lambda _, first: {"gpu_num", "vc", "submit_time"} <= set(first.strip().split(",")), _read_helios)
 
 #: The tables of PAI come without a header; it is published beside them.
 _TIMES = ("status", "start_time", "end_time")
@@ -48,13 +48,13 @@ class _Tasks:
         self.gpu_type = ""
 
 
-def _read_pai(path: Path) -> Reading:
+def _read_pai(path: Path) -> TraceReading:
     """Return the jobs of a ``pai_task_table.csv``: from their first task's start to the last one's end, with all GPUs.
 
     Beside it, ``pai_job_table.csv`` tells users and arrivals, and with ``pai_group_tag_table.csv`` the workload, which
     becomes the executable; without them it is the names of the tasks. Types of GPUs are queues.
     """
-    reading = Reading(path.name)
+    reading = TraceReading(path.name)
     tasks: dict[str, _Tasks] = {}
     for row, cells in text.rows(path, ("job_name", "plan_gpu"), _PAI_TASKS):
         numbers = {
@@ -77,7 +77,7 @@ def _read_pai(path: Path) -> Reading:
         executable = workloads.get(name) or "+".join(sorted(set(job.names)))
         submit_s = min(arrivals.get(name, job.begin_s), job.begin_s)
         who = (users.get(name, ""), executable, job.gpu_type)
-        reading.add(Line(submit_s, job.end_s - job.begin_s, job.gpus, 0.0, *who))
+        reading.add(TraceJob(submit_s, job.end_s - job.begin_s, job.gpus, 0.0, *who))
     reading.ignored += ["CPUs and memory of a job"]
     return reading
 
@@ -107,7 +107,7 @@ def _beside(path: Path, stem: str, name: str) -> Path | None:
     return other if other != path and other.is_file() else None
 
 
-pai = Table(lambda name, _: name.startswith("pai_task_table"), _read_pai)
+pai = TraceTable(lambda name, _: name.startswith("pai_task_table"), _read_pai)
 
 #: Trackable resources of Slurm that are GPUs in the log of Supercloud (``tres-mapping.txt``).
 _SUPERCLOUD_GPUS = ("1001", "1002")
@@ -115,9 +115,9 @@ _SUPERCLOUD_GPUS = ("1001", "1002")
 _NO_LIMIT = (4294967295, 525600)
 
 
-def _read_supercloud(path: Path) -> Reading:
+def _read_supercloud(path: Path) -> TraceReading:
     """Return the jobs of a ``slurm-log.csv``; ``labelled_jobids.csv`` beside it names what they trained."""
-    reading = Reading(path.name)
+    reading = TraceReading(path.name)
     models: dict[str, str] = {}
     labels = path.with_name("labelled_jobids.csv")
     if labels.is_file():
@@ -133,7 +133,7 @@ def _read_supercloud(path: Path) -> Reading:
         gpus = _gpus(path, row, cells["tres_alloc"])
         executable = models.get(cells["id_job"], cells.get("job_type", ""))
         who = (cells.get("id_user", ""), executable, cells.get("partition", ""))
-        reading.add(Line(submit_s, end_s - start_s, gpus, limit_s, *who))
+        reading.add(TraceJob(submit_s, end_s - start_s, gpus, limit_s, *who))
     reading.ignored += ["CPUs and memory of a job"]
     return reading
 
@@ -144,4 +144,4 @@ def _gpus(path: Path, row: int, tres: str) -> float:
     return sum(text.number(path, row, "tres_alloc", n, 0.0) for key, _, n in parts if key.strip() in _SUPERCLOUD_GPUS)
 
 
-supercloud = Table(lambda _, first: {"id_job", "tres_alloc"} <= set(first.strip().split(",")), _read_supercloud)
+supercloud = TraceTable(lambda _, first: {"id_job", "tres_alloc"} <= set(first.strip().split(",")), _read_supercloud)
