@@ -48,7 +48,10 @@ def read_map(path: str | os.PathLike[str]) -> tuple[MapRow, ...]:
             raise ScheduleTableError(
                 f"{path}: found the columns {some_of(header)}, expected {expected}.", path=str(path)
             )
-        rows = [_row(path, number, cells) for number, cells in enumerate(reader, start=2)]
+        try:
+            rows = [_row(path, number, cells) for number, cells in enumerate(reader, start=2)]
+        except csv.Error as error:
+            raise ScheduleTableError(f"{path}: does not read as CSV ({error}).", path=str(path)) from error
     if not rows:
         raise ScheduleTableError(f"{path}: found no rows, expected at least one.", path=str(path))
     return tuple(rows)

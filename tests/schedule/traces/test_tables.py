@@ -189,6 +189,7 @@ BAD = {
     "jobs.csv": ("a,b\n1,2\n", "found no trace that is known"),
     "none.csv": ("", "found no trace that is known"),
     "cluster_log3.csv": (HELIOS.splitlines()[0] + "\n", "found no job that ran"),
+    "cluster_log4.csv": (HELIOS + "x" * 200_000 + "\n", "does not read as CSV"),
     "few.trace": ("A3C\tx\n", "line 1: found 2 columns, expected 7 or 10"),
 }
 

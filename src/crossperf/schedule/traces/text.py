@@ -43,7 +43,7 @@ def rows(
         The names of all columns, for a file that may come without a first row of them.
     """
     names: list[str] | None = None
-    for number, words in enumerate(csv.reader(line.replace("\0", "") for _, line in lines(path)), start=1):
+    for number, words in enumerate(_records(path), start=1):
         if not words:
             continue
         if names is None:
@@ -61,6 +61,13 @@ def rows(
             what = f"found {len(words)} cells, expected {len(names)} as in the header"
             raise TraceError(f"{path}, row {number:,}: {what}. Fix or remove the row.", path=path, line=number)
         yield number, dict(zip(names, words, strict=True))
+
+
+def _records(path: Path) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(line.replace("\0", "") for _, line in lines(path))
+    except csv.Error as error:
+        raise TraceError(f"{path}: does not read as CSV ({error}).", path=path) from error
 
 
 def number(path: Path, row: int, name: str, word: str, missing: float) -> float:
