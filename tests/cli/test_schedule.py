@@ -311,7 +311,7 @@ def test_options_that_cannot_be_met_are_one_sentence(
 def test_compiling_is_announced_where_it_takes_long(
     crossperf: Crossperf, world: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossperf.schedule.simulate.prepare", lambda _: time.sleep(1.3))
+    monkeypatch.setattr("crossperf.schedule.simulate.prepare", lambda _: time.sleep(2.5))
     done = crossperf(*world, "--jobs", "50")
     assert done.stderr.startswith("compiling the simulator for this machine, once")
     monkeypatch.setattr("crossperf.schedule.simulate.prepare", lambda _: None)

@@ -96,7 +96,7 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def announced(sentence: str, after_s: float = 1.0) -> Iterator[None]:
+def announced(sentence: str, after_s: float = 2.0) -> Iterator[None]:
     """Say a sentence on stderr if what is done meanwhile takes longer than `after_s` seconds."""
     timer = threading.Timer(after_s, say, [sentence])
     timer.daemon = True
