@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from crossperf.schedule import predictors, readers
 from crossperf.schedule.jobs import Jobs
@@ -64,7 +65,8 @@ def _run(
 
 
 def _mean(values: Sequence[float], unit: float = 1.0, digits: int = 1) -> str:
-    half = 1.96 * float(np.std(values, ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    student = float(stats.t.ppf(0.975, len(values) - 1)) if len(values) > 1 else 0.0
+    half = student * float(np.std(values, ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return f"{np.mean(values) / unit:,.{digits}f} ± {half / unit:,.{digits}f}"
 
 
