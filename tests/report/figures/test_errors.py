@@ -77,7 +77,7 @@ def test_the_caption_tells_the_typical_factor_of_all_points_though_a_sample_is_d
 
 def test_a_platform_has_its_colour_on_every_figure() -> None:
     evaluation = by_chance([f"a{i}" for i in range(4)], [f"p{i}" for i in range(5)])
-    third = "#00724e"  # the third platform's
+    third = "#007351"  # the third platform's
     for name in ("distribution", "vector", "errors", "scatter", "familiarity", "noise", "missing"):
         drawn = FIGURES[name](evaluation)
         assert third in drawn.as_bytes("svg").decode(), name
