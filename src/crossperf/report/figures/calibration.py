@@ -29,7 +29,7 @@ _BORDERS, _REACH = (ORDINARY, UNKNOWN_BEYOND), (0.25, 4.5)
 _BIN, _MOST_BINS = 30, 12  # cells of a point on the line of typical factors, and the most such points
 #: On an axis over more than this the lines of a factor of two run too near to be labelled.
 _LABELLED, _LABELLED_NARROW = 1e6, 200
-_MOST_POINTS, _MOST_NARROW = 2000, 500  # of a cloud; of more, a random sample of this size
+_MOST_POINTS, _MOST_NARROW = 1000, 300  # of a cloud; of more, a random sample of this size
 _DRAWS = 400  # resamples of the workloads that tell whether oddness matters
 
 

@@ -20,7 +20,7 @@ from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, INK, Look
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import fitted_apart, left_out, percent, plain
 
-_MOST, _MOST_NARROW = 1200, 400  # cells drawn, in each of the three panels
+_MOST, _MOST_NARROW = 1000, 300  # cells drawn, in each of the three panels
 #: Applications with a colour of their own; the rest stand back together. Classes take the colours after these.
 _APPS = 5
 _STANDS_BACK = Look(FAINT, ".")
