@@ -119,7 +119,7 @@ def _render(views: Sequence[View], command: str | None, platforms: Sequence[Plat
     script, style = _read("script.js"), _read("style.css")
     template = Environment(autoescape=True).from_string(_read("template.html"))
     names = list(dict.fromkeys(PurePath(view.evaluation.table.path).name for view in views))
-    again = [command for view in views if (command := sentences.command(view.evaluation, _file(views, view)))]
+    evaluate = [sentences.command(view.evaluation, _file(views, view)) for view in views]
     return template.render(
         views=views,
         models=list(dict.fromkeys(model for view in views for model in view.models)),
@@ -133,7 +133,7 @@ def _render(views: Sequence[View], command: str | None, platforms: Sequence[Plat
         to_html=lambda view, identity: Markup(to_html(view, identity)),  # noqa: S704 - it escapes what it writes
         table_name=", ".join(names[:3]) + (" and others" if len(names) > 3 else ""),
         quote=shlex.quote,
-        commands=[*again, command or _command(views)],
+        commands=[*filter(None, evaluate), command or _command(views)],
         data=_json({**all_tooltips(views), "views": [view.facts for view in views]}),
         generator=f"{GENERATOR} {__version__}",
         script=Markup(script),  # noqa: S704 - our own files, not data

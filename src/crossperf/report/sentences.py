@@ -39,7 +39,7 @@ def sentences(result: Evaluation) -> list[str]:
             lines.append(f"{name} {of_intervals(scores)}")
         if r2 := of_r2(scores):
             lines.append(f"{name}: {r2}")
-    return [*lines, of_constant(result.constant), *of_winner(result)]
+    return [*of_winner(result), *lines, of_constant(result.constant)]
 
 
 def most_accurate(result: Evaluation) -> str | None:
@@ -186,7 +186,8 @@ def of_table(result: Evaluation) -> str:
     if not info:
         return f"{counts}."
     able = " that can run them" if info.limited_workloads else ""
-    spread = "" if info.noise.median is None else f"; repeats vary by {info.noise.median:.1%} in the median"
+    noise, what = (info.noise_between_visits, "visits") if info.noise_between_visits else (info.noise, "repeats")
+    spread = "" if noise.median is None else f"; {what} vary by {noise.median:.1%} in the median"
     return (
         f"{counts}, with {info.counters} counters. {info.complete_workloads:,} workloads ran on every platform{able}. "
         f"Each workload was measured {how_often(info.repeats)} on a platform{spread}."

@@ -64,7 +64,7 @@ def worst(evaluation: Evaluation, model: str, most: int = MOST) -> TableView:
             ColumnView("predicted", "time over that on the platform profiled on"),
             ColumnView("measured", "time over that on the platform profiled on"),
             ColumnView("off by", "factor between the two"),
-            *words("predicted", "why"),
+            *words("error", "why"),
         ),
         tuple(rows),
     )

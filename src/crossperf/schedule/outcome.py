@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
-from crossperf.display import CellView, RowView, TableView, number, numbers, to_html, to_text, words
+from crossperf.display import CellView, ColumnView, RowView, TableView, number, numbers, to_html, to_text, words
 from crossperf.plain import to_json
 from crossperf.runs.frames import to_frame
 from crossperf.schedule.jobs import Jobs
@@ -22,7 +22,17 @@ UNPLACEABLE = ("larger than every cluster that can run it", "longer than the wal
 #: The bound of the bounded slowdown: a shorter run counts as one of this length (Feitelson et al., 1997).
 SHORT_S = 10.0
 #: The columns of `metrics_table`.
-_COLUMNS = ("turnaround", "p95", "wait", "p95", "slowdown", "p95", "run", "makespan", "limits")
+_COLUMNS = (
+    ColumnView("turnaround", "from a job's arrival to its end, in the mean"),
+    ColumnView("turnaround p95", "its 95th percentile"),
+    ColumnView("wait", "in the mean"),
+    ColumnView("wait p95", "its 95th percentile"),
+    ColumnView("slowdown", "turnaround over run, a run of less than 10 s counted as 10 s, in the mean"),
+    ColumnView("slowdown p95", "its 95th percentile"),
+    ColumnView("run", "in the mean"),
+    ColumnView("makespan", "from the first arrival to the last end"),
+    ColumnView("limits", "jobs whose limit was too short"),
+)
 
 
 @dataclass(frozen=True)
@@ -235,8 +245,8 @@ def metrics_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:
         cells += map(_duration, (values.mean_run_s, values.makespan_s))
         cells += [number(outcome.counts().limit_violations, 0), *([number(values.cost, 2)] if priced else [])]
         rows.append((outcome.policy, outcome.predictor, *cells))
-    columns = numbers(*_COLUMNS, *(["cost"] if priced else []))
-    return TableView(caption, (*words("policy", "predictor"), *columns), tuple(rows))
+    columns = (*words("policy", "predictor"), *_COLUMNS, *(numbers("cost") if priced else ()))
+    return TableView(caption, columns, tuple(rows))
 
 
 def use_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:

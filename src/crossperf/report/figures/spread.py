@@ -115,8 +115,11 @@ def noise(sheet: Sheet, evaluation: Evaluation) -> None:
     info = cells.table_info(evaluation)
     by_name = {own.name: own for own in info.platforms}
     ordered = [by_name[name] for name in cells.shown_order(evaluation) if name in by_name]
-    noisy = [(own.noise, own.name, own) for own in ordered if own.noise is not None]
-    middle, tail = info.noise.median, info.noise.p90
+    # Visits, where a table tells them apart, are the honest witnesses: repeats in a row flatter.
+    visited, whole = info.noise_between_visits is not None, info.noise_between_visits or info.noise
+    by_platform = [(own.noise_between_visits if visited else own.noise, own) for own in ordered]
+    noisy = [(noise, own.name, own) for noise, own in by_platform if noise is not None]
+    middle, tail = whole.median, whole.p90
     if not noisy or middle is None or tail is None:
         raise NothingToDraw("No run was repeated, so the noise is not known. Measure each run twice or more.")
     axes = sheet.panel(1.0 + 0.36 * len(noisy))
@@ -143,7 +146,7 @@ def noise(sheet: Sheet, evaluation: Evaluation) -> None:
     axes.set_xlim(0, max(*(own for own, _, _ in noisy), middle, 1e-4) * 1.05)
     axes.xaxis.set_major_locator(MaxNLocator(most_marks(sheet, 9)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g}%"))
-    axes.set_xlabel("variation of repeats: standard deviation over mean")
+    axes.set_xlabel(f"variation of {'visits' if visited else 'repeats'}: standard deviation over mean")
     axes.grid(True, axis="x")
     sheet.caption = (
         f"{several(info.cells, 'cell')} of {several(info.runs, 'run')}, each measured {how_often(info.repeats)}; the "
