@@ -32,6 +32,7 @@ MOST_PANELS = 12
 _POINTS = 1_000
 _HOUR_S = 3600.0
 _NAME = "schedule"
+_EDGED = 0.12  # the height of a bar, in bands, from which on it has an edge
 _BAND = 0.82  # the height of a cluster's band, of the room that it has
 
 
@@ -133,17 +134,19 @@ def _gantt(sheet: Sheet, axes: Axes, outcome: Outcome, where: tuple[int, int], c
     top, scale = band - _BAND / 2, _BAND / outcome.machines.nodes[c]
     axes.axhspan(top, top + _BAND, color=FAINT, alpha=0.12, linewidth=0)
     starts, ends = _hours(outcome, outcome.start_s[here]), _hours(outcome, outcome.end_s[here])
-    bars, fills = [], []
+    bars, fills, edges = [], [], []
     for job, start, end, nodes in zip(here.tolist(), starts.tolist(), ends.tolist(), nodes_of(outcome, c), strict=True):
         stretches = _stretches(nodes)
         bars += [Rectangle((start, top + first * scale), end - start, count * scale) for first, count in stretches]
         fills += [colours.of(outcome, job)] * len(stretches)
+        # A bar of few nodes out of many has no room for an edge of its own.
+        edges += ["white" if count * scale > _EDGED else fills[-1] for _, count in stretches]
         first, count = stretches[0]
         waited = _duration(float(outcome.wait_s[job]))
         text = f"job {job + 1:,}, {plain(colours.group(outcome, job))}: {several(len(nodes), 'node')} of "
         text += f"{plain(outcome.machines.names[c])} for {_duration((end - start) * _HOUR_S)}, after a wait of {waited}"
         sheet.box(axes, (start, end), (top + first * scale, top + (first + count) * scale), text)
-    axes.add_collection(PatchCollection(bars, facecolors=fills, edgecolors="white", linewidths=0.3))
+    axes.add_collection(PatchCollection(bars, facecolors=fills, edgecolors=edges, linewidths=0.5))
 
 
 def nodes_of(outcome: Outcome, c: int) -> list[Integers]:
