@@ -203,11 +203,10 @@
       const y = Number(path.getAttribute("d").match(/[\d.]+/g)[1]);
       path.setAttribute("d", `M ${first} ${y} L ${third} ${y}`);
       dot.querySelector("use").setAttribute("x", middle);
-      // What the first choice lacks was drawn with no opacity; a hollow mark has no fill, which stays.
+      // What the first choice lacks was drawn unseen. Predictions are hollow: their fill stays without opacity.
       for (const shape of [path, ...dot.querySelectorAll("*")]) {
-        if (shape.style.opacity === "0") shape.style.opacity = "";
-        if (shape.style.strokeOpacity === "0") shape.style.strokeOpacity = "";
-        if (shape.style.fillOpacity === "0" && shape.style.fill !== "none") shape.style.fillOpacity = "";
+        shape.style.opacity = shape.style.strokeOpacity = "";
+        if (series === 0) shape.style.fillOpacity = "";
       }
       const text = `${view.chooser.platforms[platform]}, ${view.chooser.series[series]}: ${mark[3]}`;
       marks.push([(first + third) / 2 / box.width, y / box.height, text, (third - first + 9) / box.width, 9 / box.height]);
