@@ -26,7 +26,7 @@ def machines(evaluation: Evaluation, known: Mapping[str, str] | None = None) -> 
     Parameters
     ----------
     known
-        A line of facts for each platform that is known; what those of a machine share is told once.
+        A line of facts for each platform that is known; what those of a machine share stands once.
     """
     looks, lines = cells.looks(evaluation), known or {}
     by_machine: dict[str, list[str]] = {}
@@ -39,7 +39,7 @@ def machines(evaluation: Evaluation, known: Mapping[str, str] | None = None) -> 
 
 
 def _shared(lines: list[str]) -> str:
-    """Return the facts that several lines begin with alike, and all of a single one.
+    """Return the facts that all lines begin with, and the whole of a single line.
 
     >>> _shared(["AMD EPYC, 2 cores, 1 thread", "AMD EPYC, 2 cores, 2 threads"])
     'AMD EPYC, 2 cores'
