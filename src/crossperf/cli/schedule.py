@@ -57,7 +57,14 @@ def schedule() -> None:
 @click.option("--reference", help="Platform of a runs table that --truth is relative to.  [the most measured]")
 @click.option("--runs", "runs_file", type=PATH, help="Runs that a model predicts from.")
 @click.option("--source", help="Platform whose runs a model predicts from.  [the most measured]")
-@click.option("--figure", "figure_file", type=PATH, help="Draw the last simulation: .png, .svg or .pdf.")
+@click.option("--figure", "figure_file", type=PATH, help="Draw the simulations, one above another: .png, .svg or .pdf.")
+@click.option(
+    "--colour-by",
+    type=click.Choice(["application", "platform"]),
+    default="application",
+    show_default=True,
+    help="With --figure: what the colours of up to 300 jobs tell; of more jobs, clusters are drawn.",
+)
 @JSON
 def simulate(
     truth: Path,
@@ -78,6 +85,7 @@ def simulate(
     runs_file: Path | None,
     source: str | None,
     figure_file: Path | None,
+    colour_by: str,
     json_file: Path | None,
     **rules_given: Any,
 ) -> None:
@@ -122,7 +130,7 @@ def simulate(
                 show(f"simulating {len(jobs):,} jobs: {name} with {table.name}")
                 outcomes.append(run(jobs, clusters, true_times, table, name, rules=rules, seed=seed))
             show(None)
-        _show_outcomes(outcomes, true_times, figure_file, json_file)
+        _show_outcomes(outcomes, true_times, figure_file, colour_by, json_file)
 
 
 def _check(figure_file: Path | None, seeds: int | None, comparing: bool) -> None:
@@ -130,7 +138,7 @@ def _check(figure_file: Path | None, seeds: int | None, comparing: bool) -> None
     from crossperf.report.figures.drawn import FORMATS
 
     if figure_file and comparing:
-        raise SettingsError("--figure: found with --compare, expected one of them: a figure shows one simulation.")
+        raise SettingsError("--figure: found with --compare, expected one of them: a figure shows single simulations.")
     if figure_file and figure_file.suffix[1:].lower() not in FORMATS:
         expected = f"a name that ends in .{', .'.join(FORMATS)}"
         raise SettingsError(f"--figure: found {str(figure_file)!r}, expected {expected}.")
@@ -193,11 +201,12 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
 
 
 def _show_outcomes(
-    outcomes: Sequence[Outcome], truth: RelativeTimes, figure_file: Path | None, json_file: Path | None
+    outcomes: Sequence[Outcome], truth: RelativeTimes, figure_file: Path | None, by: str, json_file: Path | None
 ) -> None:
     from crossperf.report import schedule as report
 
-    picture = report.draw(outcomes[-1]) if figure_file else None
+    apps = [app for app, _ in truth.workloads] if by == "application" else None
+    picture = report.draw(outcomes, apps) if figure_file else None
     report.outcomes(outcomes)
     _say_notes(outcomes[0].jobs, truth)
     _say_doubts(outcomes)

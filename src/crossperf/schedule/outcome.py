@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
-from crossperf.display import CellView, RowView, TableView, number, numbers, to_html, to_text, words
+from crossperf.display import CellView, ColumnView, RowView, TableView, number, numbers, to_html, to_text, words
 from crossperf.plain import to_json
 from crossperf.runs.frames import to_frame
 from crossperf.schedule.jobs import Jobs
@@ -26,7 +26,17 @@ UNPLACEABLE = (
 #: The bound of the bounded slowdown: a shorter run counts as one of this length (Feitelson et al., 1997).
 SHORT_S = 10.0
 #: The columns of `metrics_table`.
-_COLUMNS = ("turnaround", "p95", "wait", "p95", "slowdown", "p95", "run", "makespan", "limits")
+_COLUMNS = (
+    ColumnView("turnaround", "from a job's arrival to its end, in the mean"),
+    ColumnView("turnaround p95", "its 95th percentile"),
+    ColumnView("wait", "in the mean"),
+    ColumnView("wait p95", "its 95th percentile"),
+    ColumnView("slowdown", "turnaround over run, a run of less than 10 s counted as 10 s, in the mean"),
+    ColumnView("slowdown p95", "its 95th percentile"),
+    ColumnView("run", "in the mean"),
+    ColumnView("makespan", "from the first arrival to the last end"),
+    ColumnView("limits", "jobs whose limit was too short"),
+)
 
 
 @dataclass(frozen=True)
@@ -262,8 +272,8 @@ def metrics_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:
         cells += [number(outcome.counts().limit_violations, 0), *([number(values.cost, 2)] if priced else [])]
         cells += [number(values.energy_kwh, 1)] if powered else []
         rows.append((outcome.policy, outcome.predictor, *cells))
-    columns = numbers(*_COLUMNS, *(["cost"] if priced else []), *(["kWh"] if powered else []))
-    return TableView(caption, (*words("policy", "predictor"), *columns), tuple(rows))
+    more = numbers(*(["cost"] if priced else []), *(["kWh"] if powered else []))
+    return TableView(caption, (*words("policy", "predictor"), *_COLUMNS, *more), tuple(rows))
 
 
 def use_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:
