@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossperf.errors import SettingsError
-from crossperf.report.schedule import nodes_of
+from crossperf.report.figures.jobs import nodes_of
 from crossperf.schedule.jobs import Jobs, TraceError
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.policies import POLICIES, Ask, Options
