@@ -15,7 +15,7 @@ from pathlib import Path
 from crossperf import plain
 from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import CrossperfError
-from crossperf.evaluation.workload_map import WorkloadMap, workload_map
+from crossperf.prediction.workload_map import WorkloadMap, workload_map
 from crossperf.files import write_json
 from crossperf.model import store
 from crossperf.serve.models import ServedModel

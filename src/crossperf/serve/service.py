@@ -17,7 +17,7 @@ import numpy as np
 
 from crossperf import platforms as registry
 from crossperf.errors import CrossperfError, PlatformError, did_you_mean, some_of
-from crossperf.evaluation.workload_map import WorkloadMap, WorkloadPlaces
+from crossperf.prediction.workload_map import WorkloadMap, WorkloadPlaces
 from crossperf.model.trained import TrainedModel
 from crossperf.platforms import Platform
 from crossperf.prediction import answer

@@ -1,4 +1,4 @@
-"""A map of workloads: latent places with the effect of the source platform removed, laid out in two dimensions by t-SNE.
+"""A map of workloads by t-SNE: their places in a latent space, with the effect of the source platform removed.
 
 The latent space of a model holds one place for each workload and source platform, and most of its variance is between
 sources. Here each source's own mean is taken off first, and a workload stands at the mean over its sources. t-SNE (van
