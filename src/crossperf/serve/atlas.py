@@ -15,9 +15,9 @@ from pathlib import Path
 from crossperf import plain
 from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import CrossperfError
-from crossperf.prediction.workload_map import WorkloadMap, workload_map
 from crossperf.files import write_json
 from crossperf.model import store
+from crossperf.prediction.workload_map import WorkloadMap, workload_map
 from crossperf.serve.models import ServedModel
 
 _LONGEST_S = 600.0

@@ -7,6 +7,6 @@ from starlette.routing import BaseRoute
 from crossperf.serve.service import Service
 
 
-def routes(service: Service) -> list[BaseRoute]:
+def routes(service: Service) -> list[BaseRoute]:  # noqa: ARG001
     """Return the routes of the pages."""
     return []
