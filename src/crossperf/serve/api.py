@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -105,7 +105,7 @@ async def predict(context: Context, request: Request, given: Given) -> Response:
     wants_csv = _wants_csv(request)
     served = context.service.model(given["model"])
     _refuse_keeping(request, given)
-    measured = await bodies.measured(context, request)
+    measured = replace(await bodies.measured(context, request), where=given["name"])
     context.refuse_many(len(measured))
     how = {name: given[name] for name in ("relative_to", "level", "joint", "pairs")}
     answered = await context.batches.predict(served.model, ask(served.model, measured), can=given["can"], **how)

@@ -55,7 +55,9 @@ class Batches:
     def _answer(self) -> None:
         """Answer what has piled up, at most a batch of each model; the rest has its turn after what came meanwhile."""
         asked, self._asked = self._asked, []
-        model, batch, rest, cells = asked[0].model, [], [], 0
+        batch: list[_Asked] = []
+        rest: list[_Asked] = []
+        model, cells = asked[0].model, 0
         for own in asked:
             fits = own.model is model and cells + len(own.question) <= _MOST_OF_A_BATCH
             (batch if fits else rest).append(own)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -240,4 +240,4 @@ def _raised(facts: Mapping[str, Any]) -> CrossperfError:
         kind = CrossperfError
     problems = _problems(facts["problems"])
     known = {**facts["facts"], **({"problems": problems} if problems or kind is RunsTableError else {})}
-    return cast(type[CrossperfError], kind)(str(facts["message"]), **known)
+    return kind(str(facts["message"]), **known)

@@ -237,8 +237,8 @@ class Forecast:
     novelty: NoveltyScores
 
     def __getitem__(self, rows: slice) -> Forecast:
-        parts = (self.log_relative_np, self.error_nbp, self.coverage_nl)
-        return Forecast(*(part[rows] for part in parts), self.novelty[rows])
+        log_relative_np, error_nbp = self.log_relative_np[rows], self.error_nbp[rows]
+        return Forecast(log_relative_np, error_nbp, self.coverage_nl[rows], self.novelty[rows])
 
     @property
     def _drawn_nbp(self) -> Floats:
