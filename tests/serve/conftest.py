@@ -39,5 +39,3 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A real server, with a token for writing; reading needs none."""
     with running(tmp_path_factory.mktemp("server")) as own:
         yield own
-
-
