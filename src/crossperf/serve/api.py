@@ -224,8 +224,11 @@ async def place(context: Context, request: Request, given: Given) -> Response:
 
 def _place_request(facts: Any) -> PlaceRequest:
     """Return the request of a body; the faults of all its queues are named at once."""
-    if not isinstance(facts, dict) or not isinstance(facts.get("queues"), list) or not facts["queues"]:
-        return bodies.shaped(PlaceRequest, {"queues": None, **facts} if isinstance(facts, dict) else facts)
+    if not isinstance(facts, dict) or not isinstance(facts.get("queues"), list):
+        return bodies.shaped(PlaceRequest, facts)
+    if not facts["queues"]:
+        detail = "queues: found none, expected one at least."
+        raise RequestError(422, detail, [Fault(detail, "/queues")])
     faults = []
     for number, queue in enumerate(facts["queues"]):
         try:

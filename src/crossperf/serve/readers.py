@@ -65,7 +65,8 @@ class _Child:
     """One process that reads files, and what it has read."""
 
     def __init__(self, limits: Limits) -> None:
-        command = [sys.executable, "-m", "crossperf.serve.child", str(limits.memory_bytes)]
+        bounds = (str(limits.memory_bytes), str(limits.seconds))
+        command = [sys.executable, "-m", "crossperf.serve.child", *bounds]
         # Two threads are enough for one upload, and stacks of more count towards the memory.
         quiet = {**os.environ, "POLARS_MAX_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
