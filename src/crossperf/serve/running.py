@@ -71,7 +71,8 @@ class Listening:
 def bound(listening: Listening) -> socket.socket:
     """Return the listening socket; port 0 takes any that is free."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
-    own = socket.socket(family, socket.SOCK_STREAM)
+    # Named a TCP socket: only then asyncio lets small parts of an answer go at once, 40 ms earlier (TCP_NODELAY).
+    own = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         own.bind((listening.host, listening.port))
