@@ -169,7 +169,7 @@ class Crossperf(Predictor):
         )
         nearness = held.nearness()
         gate = held.gate(contrast_np, nearness)
-        intervals = held.intervals(features, contrast_np, nearness, gate, self.seed)
+        intervals = held.intervals(features, contrast_np, groups.noise_np, nearness, gate, self.seed)
         active = novelty.active_units
         self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
         members, trust = (encoder, forest, lookup, ensemble, process), (workloads, nearness, gate, novelty, intervals)
