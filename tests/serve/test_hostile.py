@@ -220,7 +220,7 @@ def test_whatever_bytes_come_an_endpoint_answers_and_never_fails(
 
 @pytest.fixture(scope="module")
 def readers() -> Iterator[Readers]:
-    own = Readers(UploadLimits(seconds=6.0, memory_bytes=1500 * 2**20), count=1)
+    own = Readers(UploadLimits(seconds=60.0, memory_bytes=1500 * 2**20), count=1)
     yield own
     own.close()
 
