@@ -28,12 +28,13 @@ class ServedModel:
     id: str
     model: TrainedModel
     fingerprint: str
+    folder: Path | None = None
 
     @classmethod
     def load(cls, folder: Path | None, name: str) -> ServedModel:
         """Return the model of a folder, or the one that ships; its numbers are checked as `store.load` does."""
         written = store.read_description(folder or store.SHIPPED).written
-        return cls(name, store.load(folder), str(written.get("fingerprint", "")))
+        return cls(name, store.load(folder), str(written.get("fingerprint", "")), folder)
 
     def to_json(self, *, whole: bool = False) -> dict[str, Any]:
         """Return its facts as JSON's own types; `whole` adds counters, events, scores and the table it learned from."""

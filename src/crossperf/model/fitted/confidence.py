@@ -238,7 +238,8 @@ class Forecast:
         """Equally likely log times of each cell."""
         return self.log_relative_np[:, None, :] + self.error_nbp
 
-    def _relative(self, reference_n: Integers) -> Floats:
+    def drawn(self, reference_n: Integers) -> Floats:
+        """Return equally likely log times of each cell over that on its reference platform, N x B x P."""
         drawn_nbp = self._drawn_nbp
         return np.asarray(drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2))
 
@@ -251,10 +252,10 @@ class Forecast:
 
         With ``joint``, the ranges of a cell hold all at once for a share `level` of such cells, and are wider.
         """
-        ordered_nbp = np.sort(self._relative(reference_n), axis=1)
+        ordered_nbp = np.sort(self.drawn(reference_n), axis=1)
         nominal_n = self._nominal(level)
         if joint:
-            nominal_n = _joint(self._relative(reference_n), ordered_nbp, nominal_n)
+            nominal_n = _joint(self.drawn(reference_n), ordered_nbp, nominal_n)
         return _quantile(ordered_nbp, (1 - nominal_n) / 2), _quantile(ordered_nbp, (1 + nominal_n) / 2)
 
     def level_needed(self, log_truth_np: Floats, reference_n: Integers) -> Floats:
@@ -263,7 +264,7 @@ class Forecast:
         A calibrated model needs a level up to L for a share L of the platforms. NaN on the reference and where the
         truth is not known.
         """
-        nominal_np = np.abs(2.0 * _quantile_of(log_truth_np, self._relative(reference_n)) - 1.0)
+        nominal_np = np.abs(2.0 * _quantile_of(log_truth_np, self.drawn(reference_n)) - 1.0)
         pairs = zip(nominal_np, self.coverage_nl, strict=True)
         needed_np = np.stack([np.interp(nominal_p, LEVELS, coverage_l) for nominal_p, coverage_l in pairs])
         needed_np = np.where(nominal_np <= LEVELS[0], 0.0, np.where(nominal_np > LEVELS[-1], np.inf, needed_np))
