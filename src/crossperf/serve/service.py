@@ -17,13 +17,13 @@ import numpy as np
 
 from crossperf import platforms as registry
 from crossperf.errors import CrossperfError, PlatformError, did_you_mean, some_of
-from crossperf.evaluation.workload_map import WorkloadMap, WorkloadPlaces
 from crossperf.model.trained import TrainedModel
 from crossperf.platforms import Platform
 from crossperf.prediction import answer
 from crossperf.prediction.answer import Answer
 from crossperf.prediction.explain import Explanations, explain
 from crossperf.prediction.measuring import NextMeasurements, next_measurements
+from crossperf.prediction.workload_map import WorkloadMap, WorkloadPlaces
 from crossperf.records import OK, Prediction, Run
 from crossperf.runs.checking import check_runs, checked
 from crossperf.runs.events import EVENT_PREFIX, EVENTS
@@ -212,11 +212,11 @@ class Service:
         return self._atlas.map(self.model(model))
 
     def place_on_map(self, runs: Any, *, model: str | None = None) -> list[tuple[float, float]]:
-        """Return where runs lie on the map: among the known workloads that are nearest in the latent space."""
+        """Return where runs lie on the map: among the known workloads whose counters are nearest."""
         served = self.model(model)
         question = runs if isinstance(runs, answer.Question) else answer.ask(served.model, runs)
         xy_w2 = self._atlas.map(served).xy_w2
-        places = WorkloadPlaces.of(served.model).place(served.model, question.features, xy_w2)
+        places = WorkloadPlaces.of(served.model).place(question.features, xy_w2)
         return [(float(x), float(y)) for x, y in places]
 
     @property
