@@ -32,8 +32,8 @@ class DriftFigures:
     def of(cls, name: str, outcomes: Sequence[Outcome]) -> DriftFigures:
         """Return the figures of some outcomes, of one at least.
 
-        >>> wrong = [Outcome(0.0, "m", "a", "1", "p", "q", actual, 10.0, 9.0, 30.0, 0.8, True) for actual in (20.0, 5.0)]
-        >>> figures = DriftFigures.of("q", wrong)
+        >>> rest = (10.0, 9.0, 30.0, 0.8, True)
+        >>> figures = DriftFigures.of("q", [Outcome(0.0, "m", "a", "1", "p", "q", s, *rest) for s in (20.0, 5.0)])
         >>> round(figures.typical_factor, 6), round(figures.bias, 6), figures.inside
         (2.0, 1.0, 0.5)
         """
@@ -53,7 +53,7 @@ class DriftFigures:
 
 @dataclass(frozen=True)
 class Drift:
-    """The figures of all outcomes, and of those of each model, platform and week; ``overall`` is ``None`` without any."""
+    """The figures of all outcomes, ``None`` without any, and of those of each model, platform and week."""
 
     overall: DriftFigures | None
     models: tuple[DriftFigures, ...] = ()

@@ -78,7 +78,7 @@ class Models:
         return cls([ServedModel.load(place, name) for place, name in zip(places, _ids(places), strict=True)], places)
 
     def loaded_again(self) -> Models:
-        """Return the models of the same folders as they are now; one that cannot be read raises, and nothing changes."""
+        """Return the models of the same folders as they are now; one that cannot be read raises."""
         return Models.load([place for place in self._folders if place is not None])
 
     def __iter__(self) -> Iterator[ServedModel]:
