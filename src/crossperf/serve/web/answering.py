@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from markupsafe import Markup
 
 from crossperf.errors import PredictError, some_of
 from crossperf.platforms import Platform
+from crossperf.prediction.measuring import NextMeasurements
 from crossperf.records import NO_VERSION_KNOWN, UNKNOWN, UNUSUAL, Prediction, Run
 from crossperf.report.asked import STAND_IN_FACTOR, Asked, three_digits
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.serve.service import Service
 from crossperf.serve.web import svg
 from crossperf.serve.web.asking import Question
+from crossperf.serve.web.words import chance, described, duration, short
 
-#: Below this chance of being the fastest, another platform is worth a measurement.
-_SURE = 0.9
-#: A chance from which the second platform counts as a rival.
-_RIVAL = 0.05
+#: The share of a run's time that a measurement should save to be worth a line.
+_WORTH = 0.01
 _BADGES = {
     "familiar": "Like runs that the model has learned from: believe the times and their ranges.",
     "unusual": "Unlike most runs that the model has learned from: believe the ranges, not the single numbers.",
@@ -67,6 +67,9 @@ class AnswerView:
     platforms: Mapping[str, Platform]
     #: All platforms of the model in its order, which sets their colours.
     names: Sequence[str]
+    #: The run as the model was asked about it.
+    run: Run
+    wanted: NextMeasurements
     notes: tuple[str, ...] = ()
 
     @property
@@ -111,11 +114,21 @@ class AnswerView:
         return looks.word, _BADGES[looks.word] + because
 
     @property
+    def took(self) -> str:
+        """How long the run took, in words."""
+        return duration(self.asked.runtime_s) if self.asked.runtime_s is not None else ""
+
+    @property
+    def has_chances(self) -> bool:
+        """Whether chances are known: they are of this machine itself, not of one that another stands for."""
+        return bool(self.prediction.chance_fastest) and not self.asked.differs
+
+    @property
     def sure(self) -> str:
         """How likely the headline's platform is the fastest, in words."""
         first = self.asked.order[0]
-        chance = self.prediction.chance_fastest.get(first)
-        return "" if chance is None or self.unknown or self.asked.differs else f"{_chance(chance)} sure"
+        likely = self.prediction.chance_fastest.get(first)
+        return "" if likely is None or self.unknown or self.asked.differs else f"{chance(likely)} sure"
 
     @cached_property
     def axis(self) -> svg.LogAxis:
@@ -137,9 +150,9 @@ class AnswerView:
                 look=look,
                 here=name == own.source,
                 relative=f"{middle:,.2f}×" if middle < 100 else f"{middle:,.0f}×",
-                between="measured" if here else f"{_short(low)} to {_short(high)}×" if low < high else "",
+                between="measured" if here else f"{short(low)} to {short(high)}×" if low < high else "",
                 seconds=duration(runtime_s * middle) if runtime_s is not None else "",
-                chance=_chance(own.chance_fastest[name]) if name in own.chance_fastest and not asked.differs else "",
+                chance=chance(own.chance_fastest[name]) if name in own.chance_fastest and not asked.differs else "",
                 cost=three_digits(costs[name]) if name in costs else "",
                 bar=svg.interval(self.axis, middle, low, high, look.colour, hatched=self.unknown),
             )
@@ -157,9 +170,9 @@ class AnswerView:
         """What to keep in mind."""
         if self.asked.differs:
             yield (
-                f"The model does not know where this run was measured and takes it for {self.prediction.source}: believe "
-                f"the order more than the times. Ranges are wider by a factor of {STAND_IN_FACTOR:g} to either side, a "
-                "guess."
+                f"The model does not know where this run was measured and takes it for {self.prediction.source}: "
+                f"believe the order more than the times. Ranges are wider by a factor of "
+                f"{STAND_IN_FACTOR:g} to either side, a guess."
             )
         yield from self.notes
 
@@ -169,7 +182,7 @@ class AnswerView:
         return [*self._counters(), *self._where(), *self._inputs()]
 
     def _counters(self) -> Iterator[Step]:
-        if lacking := self.asked.lacking:
+        if lacking := self.wanted.counters:
             count = len(lacking)
             yield Step(
                 f"Count {'one more counter' if count == 1 else f'{count} more counters'}: {some_of(lacking, 4)}.",
@@ -178,22 +191,15 @@ class AnswerView:
             )
 
     def _where(self) -> Iterator[Step]:
-        own = self.prediction
-        chances = {name: own.chance_fastest.get(name, 0.0) for name in self.asked.order}
-        rivals = sorted((name for name in chances if name != own.source), key=lambda name: -chances[name])
-        if self.unknown and rivals:
-            yield Step(
-                f"Run it on {rivals[0]}.",
-                "One measured time there tells more than every guess from here.",
-                f"crossperf profile --platform {rivals[0]} -o runs.jsonl -- ./your-program",
-            )
-        elif len(rivals) > 1 and max(chances.values()) < _SURE and chances[rivals[1]] > _RIVAL:
-            first, second = rivals[:2]
-            yield Step(
-                f"Run it once on {first} and once on {second}.",
-                f"They are close: {_chance(chances[first])} against {_chance(chances[second])} to be the fastest.",
-                f"crossperf profile --platform {first} -o runs.jsonl -- ./your-program",
-            )
+        for own in self.wanted.platforms[:2]:
+            command = f"crossperf profile --platform {shlex.quote(own.platform)} -o runs.jsonl -- ./your-program"
+            if self.unknown:
+                yield Step(f"Run it on {own.platform}.", "One measured time tells more than every guess.", command)
+                return
+            if own.saves is not None and own.saves >= _WORTH:
+                likely = self.prediction.chance_fastest.get(own.platform, 0.0)
+                why = f"It is the fastest with a chance of {chance(likely)}; to know its time"
+                yield Step(f"Run it on {own.platform}.", f"{why} should save {own.saves:.0%} of the run.", command)
 
     def _inputs(self) -> Iterator[Step]:
         looks = self.prediction.familiarity
@@ -218,8 +224,7 @@ def answered(service: Service, question: Question) -> AnswerView:
     cannot = {name: why for name, why in prediction.cannot.items() if name in wanted}
     # Asked again, so that chances are among the platforms that were asked about, and ranges of the level.
     (prediction,) = service.predict([run], model=question.model or None, can=offered, level=question.level).predictions
-    counted = set(run.counters)
-    lacking = [name for name in trained.counters if name in trained.offered[run.platform] and name not in counted]
+    (wanted_next,) = service.next_measurements([run], model=question.model or None, can=offered)
     asked = Asked(
         prediction.only([*offered, *cannot], cannot),
         run.runtime_s,
@@ -228,11 +233,11 @@ def answered(service: Service, question: Question) -> AnswerView:
         differs=differs,
         prices=service.prices,
         classes=kinds,
-        lacking=tuple(lacking),
+        lacking=wanted_next.counters,
         level=question.level,
     )
     notes = tuple(note for note in answer.notes if "lacks" not in note)  # said under what to measure next
-    return AnswerView(question, asked, known, trained.platforms, notes)
+    return AnswerView(question, asked, known, trained.platforms, run, wanted_next, notes)
 
 
 def _placed(question: Question, sources: Sequence[str]) -> tuple[Run, tuple[str, ...]]:
@@ -242,46 +247,8 @@ def _placed(question: Question, sources: Sequence[str]) -> tuple[Run, tuple[str,
         return run, ()
     if here not in sources:
         raise StrangerError(
-            f"The run was measured on {run.platform[:80]!r}, which the model does not know. Choose the platform that is "
-            "most like it.",
+            f"The run was measured on {run.platform[:80]!r}, which the model does not know. Choose the platform "
+            "that is most like it.",
             platforms=tuple(sources),
         )
     return replace(run, platform=here), (f"measured on {run.platform}",)
-
-
-def described(platform: Platform | None) -> str:
-    """Return a platform in a few words: its processor or GPU, and the threads that it is used with."""
-    if platform is None:
-        return ""
-    facts = platform.facts
-    if platform.platform_class == "gpu" and facts.gpus:
-        return facts.gpus[0].model or "a GPU"
-    threads: Any = facts.more.get("threads")
-    model = (facts.cpu_model or "").replace("(R)", "").replace("(TM)", "").removesuffix(" Processor")
-    used = f"{threads} thread{'s' * (threads != 1)}" if isinstance(threads, int) else ""
-    return ", ".join(part for part in (model, used) if part)
-
-
-def duration(seconds: float) -> str:
-    """Return seconds in the unit in which three digits say most.
-
-    >>> duration(0.00123), duration(12.34), duration(7_400)
-    ('1.23 ms', '12.3 s', '2.06 h')
-    """
-    for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms")):
-        if seconds >= unit and (name != "min" or seconds >= 600):
-            return f"{three_digits(seconds / unit)} {name}"
-    return f"{three_digits(seconds * 1e6)} µs"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
-
-
-def _chance(value: float) -> str:
-    """Return a chance in per cent; never sure.
-
-    >>> _chance(0.999), _chance(0.001), _chance(0.42)
-    ('> 99 %', '< 1 %', '42 %')
-    """
-    return "> 99 %" if value > 0.99 else "< 1 %" if value < 0.01 else f"{value:.0%}".replace("%", " %")

@@ -11,10 +11,11 @@ import json
 import zlib
 from typing import Any
 
+from crossperf.documents import parse
 from crossperf.errors import CrossperfError
 from crossperf.records import COLUMNS, Run
 from crossperf.runs.checking import checked
-from crossperf.runs.events import EVENT_PREFIX
+from crossperf.runs.events import EVENTS
 
 #: Characters of a link's run, and bytes of its JSON: what browsers and proxies let through, and no bomb.
 MOST_CHARACTERS, _MOST_BYTES = 6000, 200_000
@@ -33,16 +34,17 @@ def written(run: Run) -> str:
     >>> read(written(run)) == run
     True
     """
-    own = {name: _short(value) for name, value in run.counters.items() if value is not None}
     facts = {name: value for name in COLUMNS if name not in _LEFT_OUT and (value := getattr(run, name)) is not None}
-    for counters in (own, {name: value for name, value in own.items() if not name.startswith(EVENT_PREFIX)}):
-        packed = zlib.compress(json.dumps({**facts, "counters": counters}, separators=(",", ":")).encode(), 9)
+    facts["counters"] = {name: _short(value) for name, value in run.counters.items() if value is not None}
+    events = run.metadata.get(EVENTS)
+    for more in ({EVENTS: events} if events else {}, {}):
+        packed = zlib.compress(json.dumps({**facts, **more}, separators=(",", ":")).encode(), 9)
         text = base64.urlsafe_b64encode(packed).decode().rstrip("=")
         if len(text) <= MOST_CHARACTERS:
             return text
     raise LinkError(
-        f"({run.app[:40]}, {run.input[:40]}): found a run of {len(text):,} letters, expected at most {MOST_CHARACTERS:,}, "
-        "which a link can hold. Leave counters out that the model does not know."
+        f"({run.app[:40]}, {run.input[:40]}): found a run of {len(text):,} letters, expected at most "
+        f"{MOST_CHARACTERS:,}, which a link can hold. Leave counters out that the model does not know."
     )
 
 
@@ -53,19 +55,22 @@ def _short(value: float) -> float | int:
 
 def read(text: str) -> Run:
     """Return the run that a link holds; one that was cut or made up raises."""
+    facts = _unpacked(text)
+    if not isinstance(facts, dict):
+        sentence = "The run in this link cannot be read, expected the whole link as it was copied. Ask again."
+        raise LinkError(sentence)
+    (run,) = checked(facts, name="the link", need_runtime=False)
+    return run
+
+
+def _unpacked(text: str) -> Any:
+    """Return what a link holds; ``None`` where that is nothing of ours."""
+    if len(text) > MOST_CHARACTERS:
+        return None
     try:
-        if len(text) > MOST_CHARACTERS:
-            raise ValueError("too long")
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(packed, _MOST_BYTES)
-        if not unpacker.eof:
-            raise ValueError("cut off, or too long")
-        facts: Any = json.loads(data)
-        if not isinstance(facts, dict):
-            raise TypeError("no run")
-        (run,) = checked(facts, need_runtime=False)
-    except (ValueError, TypeError, binascii.Error, zlib.error, RecursionError) as error:
-        sentence = "The run in this link cannot be read, expected the whole link as it was copied. Ask again."
-        raise LinkError(sentence) from error
-    return run
+        return parse(data) if unpacker.eof else None
+    except (ValueError, binascii.Error, zlib.error):
+        return None

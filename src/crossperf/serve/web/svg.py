@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -125,8 +126,8 @@ def hatch() -> Markup:
     """Return the pattern of a guess, for all drawings of a page."""
     return Markup(
         '<svg class="unseen" aria-hidden="true" width="0" height="0"><defs><pattern id="hatch" width="6" height="6" '
-        'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatching" x1="0" x2="0" y1="0" y2="6"/>'
-        "</pattern></defs></svg>"
+        'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatching" x1="0" x2="0" y1="0" '
+        'y2="6"/></pattern></defs></svg>'
     )
 
 
@@ -163,13 +164,11 @@ def line(values: Sequence[float | None], *, low: float, high: float) -> Markup:
     ]
     strokes = (
         Markup('<line class="series" x1="{:.2f}%" y1="{:.2f}%" x2="{:.2f}%" y2="{:.2f}%"/>').format(*a, *b)
-        for a, b in zip(points, points[1:], strict=False)
+        for a, b in pairwise(points)
         if a and b
     )
     dots = (
-        Markup('<circle class="series" cx="{:.2f}%" cy="{:.2f}%" r="2"/>').format(*point)
-        for point in points
-        if point
+        Markup('<circle class="series" cx="{:.2f}%" cy="{:.2f}%" r="2"/>').format(*point) for point in points if point
     )
     return Markup('<svg class="series" aria-hidden="true">{}{}</svg>').format(
         Markup("").join(strokes), Markup("").join(dots)
