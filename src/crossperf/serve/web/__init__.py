@@ -9,9 +9,9 @@ from crossperf.serve.service import Service
 
 def routes(service: Service) -> list[BaseRoute]:
     """Return the routes of the pages."""
-    from crossperf.serve.web import answer, ask
+    from crossperf.serve.web import answer, ask, machines, maps
     from crossperf.serve.web.site import Site
 
     site = Site(service)
-    screens = (ask, answer)
+    screens = (ask, answer, maps, machines)
     return [site.files(), *(route for screen in screens for route in screen.routes(site))]

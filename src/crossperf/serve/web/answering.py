@@ -150,7 +150,7 @@ class AnswerView:
                 look=look,
                 here=name == own.source,
                 relative=f"{middle:,.2f}×" if middle < 100 else f"{middle:,.0f}×",
-                between="measured" if here else f"{short(low)} to {short(high)}×" if low < high else "",
+                between="measured" if here else f"{short(low)} to {short(high)}" if low < high else "",
                 seconds=duration(runtime_s * middle) if runtime_s is not None else "",
                 chance=chance(own.chance_fastest[name]) if name in own.chance_fastest and not asked.differs else "",
                 cost=three_digits(costs[name]) if name in costs else "",
@@ -214,7 +214,7 @@ class AnswerView:
 def answered(service: Service, question: Question) -> AnswerView:
     """Return the answer to a question: for what can run the program and was asked about."""
     trained = service.model(question.model or None).model
-    run, differs = _placed(question, trained.sources)
+    run, differs = placed(question, trained.sources)
     kinds = dict(zip(trained.platforms, trained.cells.platform_classes, strict=True))
     known = service.platforms
     answer = service.predict([run], model=question.model or None, can=question.can(list(kinds.values())))
@@ -240,7 +240,7 @@ def answered(service: Service, question: Question) -> AnswerView:
     return AnswerView(question, asked, known, trained.platforms, run, wanted_next, notes)
 
 
-def _placed(question: Question, sources: Sequence[str]) -> tuple[Run, tuple[str, ...]]:
+def placed(question: Question, sources: Sequence[str]) -> tuple[Run, tuple[str, ...]]:
     """Return the run on a platform of the model, and how that differs from where it was measured."""
     run, here = question.run, question.here
     if run.platform in sources and here in ("", run.platform):
