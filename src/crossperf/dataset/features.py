@@ -163,6 +163,11 @@ class Features:
         return cls(np.column_stack([measured_nc, runtime_s_n, one_hot_np]), columns)
 
     @classmethod
+    def joined(cls, parts: Sequence[Features]) -> Features:
+        """Return the rows of several with the same columns, one after the other, without their groups."""
+        return cls(np.concatenate([part.values_nf for part in parts]), parts[0].columns)
+
+    @classmethod
     def read(cls, X: Any) -> Features:
         """Return features from what scikit-learn takes as ``X``: features, a data frame with names, or a matrix."""
         if isinstance(X, Features):

@@ -13,7 +13,6 @@ import numpy as np
 
 from crossperf.arrays import Floats
 from crossperf.errors import CrossperfError, some_of
-from crossperf.runs.frames import to_frame
 
 #: What a cell of a file can hold: seconds over seconds on the reference, or the other way round.
 CELLS = ("relative-time", "speedup")
@@ -65,6 +64,8 @@ class RelativeTimes:
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each workload: app, input, and the relative time in each mode."""
+        from crossperf.runs.frames import to_frame
+
         names = zip(("app", "input"), zip(*self.workloads, strict=True), strict=True)
         return to_frame(dict(names) | dict(zip(self.modes, self.relative_wm.T.tolist(), strict=True)))
 

@@ -30,14 +30,14 @@ from crossperf.runs.events import EVENT_PREFIX, EVENTS
 from crossperf.runs.rules import Problem
 from crossperf.serve.atlas import Atlas
 from crossperf.serve.drift import Drift, drift
-from crossperf.serve.following import Campaign
 from crossperf.serve.models import Models, ServedModel, UnknownNameError
 from crossperf.serve.placing import JobQueue, JobRequest, Placement, place
 from crossperf.serve.readers import Readers
-from crossperf.serve.store import Forecasted, Outcome, RunStore, StoreError
+from crossperf.serve.store import Forecasted, NotOfferedError, Outcome, RunStore
 
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Suggestion
+    from crossperf.serve.following import Campaign
 
 #: The fact of a platform that holds what an hour on it costs.
 PRICE = "price_per_hour"
@@ -242,7 +242,9 @@ class Service:
     def set_platform(self, platform: Platform) -> Platform:
         """Keep the facts of a platform, its price among them, in place of what was kept under its name."""
         if self._platforms_file is None:
-            raise PlatformError("This server keeps no platforms, expected one that was started with a file for them.")
+            raise NotOfferedError(
+                "This server keeps no platforms, expected one that was started with --platforms FILE."
+            )
         price = platform.facts.more.get(PRICE)
         if price is not None and not (isinstance(price, int | float) and price >= 0):
             problem = f"{PRICE}: found {price!r}, expected what an hour costs, a number of 0 or more."
@@ -272,7 +274,7 @@ class Service:
     @property
     def _kept_runs(self) -> RunStore:
         if self.store is None:
-            raise StoreError("This server keeps no runs, expected one that was started with --runs FILE.")
+            raise NotOfferedError("This server keeps no runs, expected one that was started with --runs FILE.")
         return self.store
 
     def add_runs(self, runs: Any) -> list[bool]:

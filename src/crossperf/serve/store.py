@@ -41,6 +41,10 @@ class StoreError(CrossperfError):
     """Finished runs cannot be kept or read."""
 
 
+class NotOfferedError(CrossperfError):
+    """What a request needs is nothing that the server was started with."""
+
+
 @dataclass(frozen=True)
 class Forecasted:
     """What was predicted for one workload on one platform, in seconds."""

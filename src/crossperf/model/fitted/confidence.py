@@ -52,6 +52,9 @@ class NoveltyScores:
         """The greater of the two measures: up to 1 is ordinary."""
         return np.maximum(self.surprise_n, self.distance_n)
 
+    def __getitem__(self, rows: slice) -> NoveltyScores:
+        return NoveltyScores(self.surprise_n[rows], self.distance_n[rows], self.by_feature_nf[rows])
+
     @property
     def words(self) -> tuple[str, ...]:
         """A plain word for each run."""
@@ -232,6 +235,10 @@ class Forecast:
     error_nbp: Floats
     coverage_nl: Floats
     novelty: NoveltyScores
+
+    def __getitem__(self, rows: slice) -> Forecast:
+        parts = (self.log_relative_np, self.error_nbp, self.coverage_nl)
+        return Forecast(*(part[rows] for part in parts), self.novelty[rows])
 
     @property
     def _drawn_nbp(self) -> Floats:

@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 from crossperf.serve.service import Service
 
 
-def routes(service: Service) -> list[BaseRoute]:
+def routes(service: Service) -> list[BaseRoute]:  # noqa: ARG001
     """Return the routes of the pages."""
     from crossperf.serve.web import answer, ask, machines, maps
     from crossperf.serve.web.site import Site
