@@ -37,7 +37,8 @@ from crossperf.serve.store import Forecasted, NotOfferedError, Outcome, RunStore
 
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Suggestion
-    from crossperf.serve.following import Campaign
+    from crossperf.serve.evaluations import Evaluations
+from crossperf.serve.following import Campaign
 
 #: The fact of a platform that holds what an hour on it costs.
 PRICE = "price_per_hour"
@@ -78,10 +79,12 @@ class Service:
         campaigns: Sequence[Campaign] = (),
         readers: Readers | None = None,
         atlas: Atlas | None = None,
+        evaluations: Evaluations | None = None,
     ) -> None:
         self.models = models
         self.store = store
         self.readers = readers or Readers()
+        self.evaluations = evaluations or Evaluations()
         self.campaigns = {campaign.id: campaign for campaign in campaigns}
         self._platforms_file = platforms_file
         self._atlas = atlas or Atlas(None)
@@ -98,6 +101,7 @@ class Service:
         campaigns: Sequence[Campaign] = (),
         cache: Path | None = None,
         readers: Readers | None = None,
+        evaluations: Sequence[Path] = (),
     ) -> Service:
         """Return a service for some model folders, or for the model that ships.
 
@@ -109,6 +113,8 @@ class Service:
             The database of finished runs; ``None``: none are kept.
         cache
             The folder where maps are kept; ``None``: they are made anew by each server.
+        evaluations
+            Files of ``crossperf evaluate --json`` that pages show.
         """
         return cls(
             Models.load(folders),
@@ -117,6 +123,7 @@ class Service:
             campaigns=campaigns,
             readers=readers,
             atlas=Atlas(cache),
+            evaluations=Evaluations(evaluations),
         )
 
     def reload(self) -> None:

@@ -13,11 +13,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from crossperf import plain
+from crossperf.serve.openapi import PREFIX
 from crossperf.serve.web import svg
 from crossperf.serve.web.answering import AnswerView, StrangerError, answered
 from crossperf.serve.web.ask import chooser
 from crossperf.serve.web.asking import Question
-from crossperf.serve.web.site import HEADERS, Site
+from crossperf.serve.web.site import HEADERS, Site, query
 
 #: Walks of an explanation: half a second of work.
 _SAMPLES = 64
@@ -73,16 +74,10 @@ def _why(site: Site, view: AnswerView) -> dict[str, Any]:
 def copies(request: Request, view: AnswerView) -> dict[str, str]:
     """Return the question and its answer for other programs: as a command line, as JSON and as CSV."""
     question = view.question
-    facts: dict[str, Any] = {
-        "runs": [view.run.to_json()],
-        "level": question.level,
-        "can": list(view.prediction.offered),
-    }
-    if question.model:
-        facts["model"] = question.model
-    base = f"{request.url.scheme}://{request.url.netloc}"
-    body = json.dumps(plain.to_json(facts), separators=(",", ":"))
-    command = f"curl -s {base}/api/v1/predict \\\n  -H 'content-type: application/json' \\\n  -d {shlex.quote(body)}"
+    wanted = {"level": f"{question.level:g}", "can": ",".join(view.prediction.offered), "model": question.model}
+    address = query(f"{request.url.scheme}://{request.url.netloc}{PREFIX}/predict", wanted)
+    body = json.dumps(plain.to_json(view.run.to_json()), separators=(",", ":"))
+    command = f"curl -s {shlex.quote(address)} \\\n  -H 'content-type: application/json' \\\n  -d {shlex.quote(body)}"
     answer = json.dumps(plain.to_json(view.prediction.to_json()), indent=1)
     return {"curl": command, "JSON": answer, "CSV": as_csv(view)}
 

@@ -20,6 +20,7 @@ from crossperf.errors import SettingsError
 from crossperf.platforms import Platform
 from crossperf.platforms.compare import flat, in_words
 from crossperf.report.figures.colours import looks_of
+from crossperf.serve.problems import RequestError
 from crossperf.serve.service import PRICE
 from crossperf.serve.web import svg
 from crossperf.serve.web.ask import form_of
@@ -77,6 +78,10 @@ def routes(site: Site) -> list[BaseRoute]:
 
     async def price(request: Request) -> Response:
         fields = await form_of(request)
+        if site.scope(request) != "write":
+            raise RequestError(
+                403, "Found no token with the write scope, expected one. Log in with it, then save again."
+            )
         await run_in_threadpool(_set_price, site, fields)
         return RedirectResponse("/platforms", 303, HEADERS)
 
@@ -105,7 +110,7 @@ def _screen(site: Site, request: Request) -> Response:
         shares=head_to_head(trained.cells),
         names=trained.platforms,
         workloads=len(trained.workloads),
-        chance=chance,
+        writes=site.scope(request) == "write",
     )
 
 

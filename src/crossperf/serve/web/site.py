@@ -18,10 +18,10 @@ from starlette.routing import Mount, Route
 from crossperf import __version__
 from crossperf.display import GAP, TableView, to_html
 from crossperf.errors import CrossperfError, MissingDependencyError
-from crossperf.serve.models import UnknownNameError
+from crossperf.serve.problems import status_of
 from crossperf.serve.service import Service
 from crossperf.serve.web import svg
-from crossperf.serve.web.words import described, duration
+from crossperf.serve.web.words import bias, chance, described, duration
 from crossperf.text import safe
 
 try:
@@ -29,17 +29,8 @@ try:
 except ImportError as error:
     raise MissingDependencyError("The pages need Jinja2: pip install 'crossperf[serve]'") from error
 
-#: Nothing from elsewhere, nothing inline: whatever a name holds, it runs nothing.
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "content-security-policy": POLICY,
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-}
+#: Pages show what is known now. The gate adds a policy that lets nothing run but files of this server.
+HEADERS = {"cache-control": "no-store"}
 #: The screens by the address of their first page.
 SCREENS = {
     "/": "Ask",
@@ -77,7 +68,15 @@ class Site:
             lstrip_blocks=True,
         )
         self._templates.globals.update(
-            svg=svg, screens=SCREENS, version=__version__, query=query, table=_table, service=service, about=described
+            svg=svg,
+            screens=SCREENS,
+            version=__version__,
+            query=query,
+            table=_table,
+            service=service,
+            about=described,
+            chance=chance,
+            bias=bias,
         )
         self._templates.filters.update(shown=shown, compact=compact, duration=duration)
 
@@ -100,9 +99,14 @@ class Site:
 
         return Route(path, careful, methods=list(methods))
 
-    def problem(self, request: Request, error: CrossperfError, status: int = 422) -> Response:
+    @staticmethod
+    def scope(request: Request) -> str:
+        """Return what a request may do: ``read``, or ``write`` too."""
+        return str(request.scope.get("state", {}).get("scope") or "read")
+
+    def problem(self, request: Request, error: CrossperfError) -> Response:
         """Return the page of an error: its sentence, and every problem that it lists."""
-        status = 404 if isinstance(error, UnknownNameError) else status
+        status = status_of(error)
         problems = [own if isinstance(own, str) else str(own) for own in error.facts.get("problems") or ()]
         return self.render(request, "problem.html", status, title="That did not work", error=error, problems=problems)
 
@@ -121,7 +125,7 @@ async def _awaited(response: Awaitable[Response]) -> Response:
 
 
 def _file(data: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
-    headers = {**HEADERS, "cache-control": "no-cache"}
+    headers = {"cache-control": "no-cache"}
 
     async def send(request: Request) -> Response:  # noqa: ARG001
         return Response(data, headers=headers, media_type=f"{kind}; charset=utf-8")

@@ -6,6 +6,7 @@ from typing import Any
 
 from crossperf.platforms import Platform
 from crossperf.report.asked import three_digits
+from crossperf.serve.drift import DriftFigures
 
 
 def described(platform: Platform | None) -> str:
@@ -45,3 +46,13 @@ def chance(value: float) -> str:
     ('> 99 %', '< 1 %', '42 %')
     """
     return "> 99 %" if value > 0.99 else "< 1 %" if value < 0.01 else f"{value:.0%}".replace("%", " %")
+
+
+def bias(own: DriftFigures) -> str:
+    """Return in which direction predictions were off.
+
+    >>> bias(DriftFigures("q", 3, 1.3, 1.2, None, None)), bias(DriftFigures("q", 3, 1.3, 0.5, None, None))
+    ('20 % longer', '50 % shorter')
+    """
+    change = abs(own.bias - 1.0)
+    return "as predicted" if change < 0.005 else f"{100 * change:.0f} % {'longer' if own.bias > 1 else 'shorter'}"
