@@ -30,6 +30,7 @@ from crossperf.runs.events import EVENT_PREFIX, EVENTS
 from crossperf.runs.rules import Problem
 from crossperf.serve.atlas import Atlas
 from crossperf.serve.drift import Drift, drift
+from crossperf.serve.evaluations import Evaluations
 from crossperf.serve.models import Models, ServedModel, UnknownNameError
 from crossperf.serve.placing import JobQueue, JobRequest, Placement, place
 from crossperf.serve.readers import Readers
@@ -37,8 +38,7 @@ from crossperf.serve.store import Forecasted, NotOfferedError, Outcome, RunStore
 
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Suggestion
-    from crossperf.serve.evaluations import Evaluations
-from crossperf.serve.following import Campaign
+    from crossperf.serve.following import Campaign
 
 #: The fact of a platform that holds what an hour on it costs.
 PRICE = "price_per_hour"

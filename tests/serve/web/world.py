@@ -1,4 +1,4 @@
-"""A server with everything that pages show: hostile names, an evaluation, a campaign that runs, finished runs, prices."""
+"""A server with everything that pages show: hostile names, evaluations, a campaign that runs, prices."""
 
 from __future__ import annotations
 
@@ -92,8 +92,9 @@ class World:
         """The command line of the server, on a free port."""
         at = self.folder
         options = {
-            "--port": "0", "--token-file": at / "tokens", "--platforms": at / "platforms.json", "--runs": at / "runs.db",
-            "--campaign": f"night={at / 'campaign'},{at / 'campaign' / 'spec.toml'}", "--access-log": at / "log",
+            "--port": "0", "--token-file": at / "tokens", "--platforms": at / "platforms.json",
+            "--runs": at / "runs.db", "--access-log": at / "log",
+            "--campaign": f"night={at / 'campaign'},{at / 'campaign' / 'spec.toml'}",
         }  # fmt: skip
         evaluations = [part for split in ("workload", "app") for part in ("--evaluation", at / f"{split}.json")]
         words = [*(word for pair in options.items() for word in pair), *evaluations, at / "toy", store.SHIPPED]

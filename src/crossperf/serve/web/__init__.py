@@ -14,4 +14,4 @@ def routes(service: Service) -> list[BaseRoute]:
 
     site = Site(service)
     screens = (ask, answer, maps, machines, trust, campaigns, api)
-    return [site.files(), *(route for screen in screens for route in screen.routes(site))]
+    return [site.files(), *(route for screen in screens for route in screen.routes(site)), site.nowhere()]

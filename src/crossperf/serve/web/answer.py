@@ -74,7 +74,9 @@ def _why(site: Site, view: AnswerView) -> dict[str, Any]:
 def copies(request: Request, view: AnswerView) -> dict[str, str]:
     """Return the question and its answer for other programs: as a command line, as JSON and as CSV."""
     question = view.question
-    wanted = {"level": f"{question.level:g}", "can": ",".join(view.prediction.offered), "model": question.model}
+    narrowed = question.platforms or question.threads or question.gpu
+    can = ",".join(view.prediction.offered) if narrowed else ""
+    wanted = {"level": f"{question.level:g}", "can": can, "model": question.model}
     address = query(f"{request.url.scheme}://{request.url.netloc}{PREFIX}/predict", wanted)
     body = json.dumps(plain.to_json(view.run.to_json()), separators=(",", ":"))
     command = f"curl -s {shlex.quote(address)} \\\n  -H 'content-type: application/json' \\\n  -d {shlex.quote(body)}"

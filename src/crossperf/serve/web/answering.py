@@ -21,7 +21,9 @@ from crossperf.serve.web.asking import Question
 from crossperf.serve.web.words import chance, described, duration, short
 
 #: The share of a run's time that a measurement should save to be worth a line.
-_WORTH = 0.01
+_WORTH = 0.03
+#: The numbers of runs whose price is shown.
+_SCALES = (1, 1_000, 1_000_000)
 _BADGES = {
     "familiar": "Like runs that the model has learned from: believe the times and their ranges.",
     "unusual": "Unlike most runs that the model has learned from: believe the ranges, not the single numbers.",
@@ -128,7 +130,21 @@ class AnswerView:
         """How likely the headline's platform is the fastest, in words."""
         first = self.asked.order[0]
         likely = self.prediction.chance_fastest.get(first)
-        return "" if likely is None or self.unknown or self.asked.differs else f"{chance(likely)} sure"
+        clear = first == self.prediction.source or self.asked.range_of(first)[1] < 1.0
+        return (
+            f"{chance(likely)} sure" if likely is not None and clear and self.has_chances and not self.unknown else ""
+        )
+
+    @cached_property
+    def priced_runs(self) -> int:
+        """How many runs prices are of: the least of 1, 1,000 and a million that makes them hundredths or more."""
+        least = min(self.asked.costs.values(), default=1.0)
+        return next(scale for scale in _SCALES if scale == _SCALES[-1] or least * scale > 0.01)
+
+    @property
+    def price_head(self) -> str:
+        """What the column of prices is of."""
+        return "price a run" if self.priced_runs == 1 else f"price of {self.priced_runs:,} runs"
 
     @cached_property
     def axis(self) -> svg.LogAxis:
@@ -153,8 +169,8 @@ class AnswerView:
                 between="measured" if here else f"{short(low)} to {short(high)}" if low < high else "",
                 seconds=duration(runtime_s * middle) if runtime_s is not None else "",
                 chance=chance(own.chance_fastest[name]) if name in own.chance_fastest and not asked.differs else "",
-                cost=three_digits(costs[name]) if name in costs else "",
-                bar=svg.interval(self.axis, middle, low, high, look.colour, hatched=self.unknown),
+                cost=three_digits(costs[name] * self.priced_runs) if name in costs else "",
+                bar=svg.interval(self.axis, middle, low, high, look, hatched=self.unknown and not here),
             )
 
     @property

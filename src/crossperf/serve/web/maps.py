@@ -182,7 +182,7 @@ def _truth(served: ServedModel, number: int) -> Truth:
     rows = []
     for p in order:
         name = cells.platforms[p]
-        bar = svg.interval(axis, relative[p], relative[p], relative[p], looks[name].colour)
+        bar = svg.interval(axis, relative[p], relative[p], relative[p], looks[name])
         seconds = duration(float(np.exp(log_time_p[p])))
         rows.append((name, looks[name], f"{short(relative[p])}×", seconds, bar))
     sources = [int(s) for s in cells.source_n[cells.workload_n == number]]

@@ -18,6 +18,7 @@ from starlette.routing import Mount, Route
 from crossperf import __version__
 from crossperf.display import GAP, TableView, to_html
 from crossperf.errors import CrossperfError, MissingDependencyError
+from crossperf.serve.models import UnknownNameError
 from crossperf.serve.problems import status_of
 from crossperf.serve.service import Service
 from crossperf.serve.web import svg
@@ -109,6 +110,14 @@ class Site:
         status = status_of(error)
         problems = [own if isinstance(own, str) else str(own) for own in error.facts.get("problems") or ()]
         return self.render(request, "problem.html", status, title="That did not work", error=error, problems=problems)
+
+    def nowhere(self) -> Route:
+        """Return the route of every other address: a page that says so."""
+
+        def show(request: Request) -> Response:
+            raise UnknownNameError(f"There is no page at {shown(request.url.path)}. Begin with Ask.")
+
+        return self.route("/{path:path}", show)
 
     def files(self) -> Mount:
         """Return the files that pages load, each held in memory."""

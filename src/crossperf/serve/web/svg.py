@@ -13,6 +13,8 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
+from crossperf.report.figures.colours import Look
+
 #: Room at both ends of an axis, as a share of its length, for labels and dots.
 _MARGIN = 0.04
 #: Steps of the marks of a log axis, the finest that leaves at most as many as `_TICKS`.
@@ -76,10 +78,12 @@ def factor(value: float) -> str:
     return f"{value:,.6g}×" if value < 1e4 else f"{value:.0e}×".replace("e+0", "e")
 
 
-def axis(own: LogAxis) -> Markup:
-    """Return the labels of an axis."""
+def axis(own: LogAxis, most: int = _TICKS) -> Markup:
+    """Return the labels of an axis: of all ticks, or of every second or third, and 1 among them."""
+    ticks, step = own.ticks, -(-len(own.ticks) // most)
+    first = ticks.index(1.0) % step if 1.0 in ticks else 0
     labels = Markup("").join(
-        Markup('<text x="{:.2f}%" y="14">{}</text>').format(own.at(tick), factor(tick)) for tick in own.ticks
+        Markup('<text x="{:.2f}%" y="14">{}</text>').format(own.at(tick), factor(tick)) for tick in ticks[first::step]
     )
     return Markup('<svg class="axis" aria-hidden="true">{}</svg>').format(labels)
 
@@ -94,14 +98,14 @@ def _grid(own: LogAxis) -> Markup:
     return Markup("").join(lines)
 
 
-def interval(own: LogAxis, middle: float, low: float, high: float, colour: str, *, hatched: bool = False) -> Markup:
+def interval(own: LogAxis, middle: float, low: float, high: float, look: Look, *, hatched: bool = False) -> Markup:
     """Return the bar of an interval with a dot at the middle, on the lines of an axis; hatched where it is a guess."""
     start, end = own.at(low), own.at(high)
     bar = Markup('<rect class="{}" x="{:.2f}%" y="9" width="{:.2f}%" height="12" rx="2" fill="{}"/>').format(
-        "range guess" if hatched else "range", start, max(end - start, 0.0), "url(#hatch)" if hatched else colour
+        "range guess" if hatched else "range", start, max(end - start, 0.0), "url(#hatch)" if hatched else look.colour
     )
-    dot = Markup('<circle class="{}" cx="{:.2f}%" cy="15" r="5" fill="{}"/>').format(
-        "middle guess" if hatched else "middle", own.at(middle), colour
+    dot = Markup('<svg class="{}" x="{:.2f}%" y="15" overflow="visible"><g transform="scale(1.3)">{}</g></svg>').format(
+        "middle guess" if hatched else "middle", own.at(middle), mark(0.0, 0.0, look.colour, look.shape, unit="")
     )
     return Markup('<svg class="bar" aria-hidden="true">{}{}{}</svg>').format(_grid(own), bar if low < high else "", dot)
 

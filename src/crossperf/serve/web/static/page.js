@@ -68,10 +68,9 @@
   // The API: an example is sent as it stands in its box.
   async function send(form) {
     const output = form.querySelector("output"), method = form.dataset.method, body = form.querySelector("textarea");
-    const address = form.querySelector("input[name=address]").value, token = document.getElementById("token");
+    const address = form.querySelector("input[name=address]").value;
     const headers = { accept: "application/json" };
     if (body) headers["content-type"] = "application/json";
-    if (token && token.value) headers.authorization = `Bearer ${token.value}`;
     const begun = performance.now();
     try {
       const response = await fetch(address, { method, headers, body: body ? body.value : undefined });
