@@ -15,8 +15,12 @@ from crossperf.serve.web.asking import Question
 from tests.serve.web.world import HOSTILE, HOSTILE_PLATFORM, LONG, MARKUP, WRITE, World, asked, unknown
 
 pytestmark = pytest.mark.slow
-Browser = pytest.importorskip("playwright.sync_api").Browser
-Axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
+
+try:
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import expect
+except ImportError:  # the fixture of the browser says what is missing
+    Axe = expect = None
 
 WIDTHS = (1400, 800, 390)
 SCREENS = {
@@ -160,14 +164,12 @@ def test_toggles_answer_again_without_loading_the_page(open_page: Opener) -> Non
         for level in ("50 %", "95 %"):
             with page.expect_response(lambda response: "/answer?" in response.url and response.ok):
                 page.locator(".toggles-beside").get_by_label(level).check()
-            page.wait_for_function(
-                f"document.querySelector('table.answer caption').textContent.includes('{level[:2]}')"
-            )
+            expect(page.locator("table.answer caption")).to_contain_text(f"{level[:2]} times in 100")
             widths.append(float(page.locator("table.answer rect.range").first.get_attribute("width").rstrip("%")))
         assert widths[0] < widths[1]
         with page.expect_response(lambda response: "gpu=no" in response.url):
             page.locator(".toggles-beside").get_by_label("no", exact=True).check()
-        page.wait_for_function("document.querySelectorAll('table.answer tbody tr').length === 2")
+        expect(page.locator("table.answer tbody tr")).to_have_count(2)
         assert page.evaluate("window.same"), "the page was loaded again"
         assert "gpu=no" in page.url
         page.go_back()
@@ -228,7 +230,7 @@ def test_a_dot_of_the_map_shows_what_was_measured_by_pointer_and_by_keyboard(ope
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
-        page.wait_for_function("name => document.querySelector('#truth h2').innerText !== name", arg=first)
+        expect(page.locator("#truth h2")).not_to_have_text(first, use_inner_text=True)
         assert seen.messages == []
 
 
@@ -306,12 +308,11 @@ def test_a_campaign_is_followed_while_it_runs(open_page: Opener, world: World) -
     with open_page("/campaign") as seen:
         page = seen.page
         before = page.locator(".numbers b").first.inner_text()
-        page.wait_for_function("document.querySelector('.live').textContent === 'live'")
+        expect(page.locator(".live")).to_have_text("live")
         running = world.start_campaign()
         try:
-            changed = "old => document.querySelector('.numbers b').innerText !== old"
-            page.wait_for_function(changed, arg=before, timeout=20_000)
-            page.wait_for_function("document.querySelector('#failures + .caveats') !== null", timeout=20_000)
+            expect(page.locator(".numbers b").first).not_to_have_text(before, use_inner_text=True, timeout=30_000)
+            expect(page.locator("#failures + .caveats")).to_be_visible(timeout=30_000)
         finally:
             running.terminate()
             running.wait(20)
@@ -332,10 +333,10 @@ def test_past_predictions_and_evaluations_are_on_trust(open_page: Opener, addres
         assert "2.00×" in past
         assert "100 % longer" in past
         page.get_by_label("new applications").check()
-        page.get_by_role("button", name="Show").click()
+        page.get_by_role("button", name="Show", exact=True).click()
         page.wait_for_url("**evaluation=app**")
         assert "applications it has never seen" in page.locator(".lead").inner_text()
-        page.get_by_role("link", name="Open the whole report").click()
+        page.get_by_role("link", name="Open the whole report").click(timeout=60_000)
         page.wait_for_selector("section#figures", state="attached", timeout=60_000)
         assert seen.messages == []
         assert seen.foreign == []
@@ -349,9 +350,7 @@ def test_every_example_of_the_api_runs_from_the_page(open_page: Opener) -> None:
         forms = page.locator("form.example")
         for form in forms.all():
             form.get_by_role("button").click()
-        page.wait_for_function(
-            "[...document.querySelectorAll('form.example output')].every((output) => !output.hidden)", timeout=60_000
-        )
+        expect(page.locator("form.example output[hidden]")).to_have_count(0, timeout=60_000)
         by_name = {
             form.locator("xpath=../..").get_attribute("id"): form.locator("output").inner_text() for form in forms.all()
         }
