@@ -109,9 +109,17 @@ class Columns:
     def _kind_f(self) -> NDArray[np.str_]:
         return np.array(self.kinds, dtype=np.str_)
 
+    @cached_property
+    def _masks(self) -> dict[tuple[str, ...], Mask]:
+        return {}
+
     def mask(self, *kinds: str) -> Mask:
         """Return which columns are of these kinds."""
-        return np.isin(self._kind_f, kinds) if len(kinds) > 1 else self._kind_f == kinds[0]
+        if kinds not in self._masks:
+            mask_f = np.isin(self._kind_f, kinds)
+            mask_f.setflags(write=False)  # every caller gets the same
+            self._masks[kinds] = mask_f
+        return self._masks[kinds]
 
     @cached_property
     def derived(self) -> Columns:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from os import PathLike, fspath
@@ -17,6 +18,7 @@ from crossperf.arrays import Floats, Mask
 from crossperf.dataset.cells import relative_to as relative
 from crossperf.dataset.features import COUNTER, MEASURED, RUN_TIME, Features, FeatureSet
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
+from crossperf.dataset.plainly import measured_plainly
 from crossperf.errors import PredictError, did_you_mean, several, some_of
 from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.trained import TrainedModel
@@ -66,6 +68,9 @@ def measure(source: Any, *, need_runtime: bool = False, features: FeatureSet = "
     """Return what was measured, from whatever it comes as; ``features`` is what to read of a large table."""
     if isinstance(source, Measured):
         return source
+    plain = measured_plainly(source) if isinstance(source, list) and not need_runtime else None
+    if plain is not None:
+        return plain
     runs = few(source, need_runtime=need_runtime)
     if runs is not None:
         return measured_runs(runs, fspath(source) if isinstance(source, str | PathLike) else "runs")
@@ -232,6 +237,7 @@ def answered(
     joint: bool = False,
     pairs: bool = True,
     forecast: Forecast | None = None,
+    threads: int = 1,
 ) -> Answer:
     """Return the answer to a question, as `predict` does.
 
@@ -241,6 +247,8 @@ def answered(
         Whether to tell how likely each platform beats each other one, which is most of a large answer.
     forecast
         That of the question's cells, where it was made already, together with others.
+    threads
+        How many chunks of cells are worked on at the same time.
     """
     if not 0.0 < level < 1.0:
         message = f"level: found {level:g}, expected a share between 0 and 1, such as 0.8."
@@ -257,7 +265,15 @@ def answered(
         offered.refuse_reference(relative_to)
     starts = range(0, len(question), _CHUNK)
     how = (relative_to, level, joint, pairs, forecast)
-    chunks = (_predictions(model, question, offered, slice(start, start + _CHUNK), *how) for start in starts)
+
+    def chunk(start: int) -> list[Prediction]:
+        return list(_predictions(model, question, offered, slice(start, start + _CHUNK), *how))
+
+    if threads == 1 or len(starts) == 1:
+        chunks = list(map(chunk, starts))
+    else:  # NumPy lets go of the interpreter's lock for most of it
+        with ThreadPoolExecutor(threads) as pool:
+            chunks = list(pool.map(chunk, starts))
     return Answer(tuple(chain.from_iterable(chunks)), question.notes, model, question, can)
 
 

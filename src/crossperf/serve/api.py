@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -105,7 +105,7 @@ async def predict(context: Context, request: Request, given: Given) -> Response:
     wants_csv = _wants_csv(request)
     served = context.service.model(given["model"])
     _refuse_keeping(request, given)
-    measured = await bodies.measured(context, request)
+    measured = replace(await bodies.measured(context, request), where=given["name"])
     context.refuse_many(len(measured))
     how = {name: given[name] for name in ("relative_to", "level", "joint", "pairs")}
     answered = await context.batches.predict(served.model, ask(served.model, measured), can=given["can"], **how)
@@ -224,8 +224,11 @@ async def place(context: Context, request: Request, given: Given) -> Response:
 
 def _place_request(facts: Any) -> PlaceRequest:
     """Return the request of a body; the faults of all its queues are named at once."""
-    if not isinstance(facts, dict) or not isinstance(facts.get("queues"), list) or not facts["queues"]:
-        return bodies.shaped(PlaceRequest, {"queues": None, **facts} if isinstance(facts, dict) else facts)
+    if not isinstance(facts, dict) or not isinstance(facts.get("queues"), list):
+        return bodies.shaped(PlaceRequest, facts)
+    if not facts["queues"]:
+        detail = "queues: found none, expected one at least."
+        raise RequestError(422, detail, [Fault(detail, "/queues")])
     faults = []
     for number, queue in enumerate(facts["queues"]):
         try:

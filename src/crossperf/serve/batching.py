@@ -9,6 +9,7 @@ were read in the same turn of the event loop go together, and while one batch is
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from crossperf.prediction.answer import Answer, Question
 
 #: Cells of one request up to which it joins a batch; a larger one is a batch of its own, computed in a thread.
 MOST_JOINED = 64
+#: Threads that share a large request.
+_THREADS = len(os.sched_getaffinity(0))
 #: Cells of one pass in the event loop, which nothing else runs beside.
 _MOST_OF_A_BATCH = 128
 
@@ -44,7 +47,7 @@ class Batches:
     async def predict(self, model: TrainedModel, question: Question, **how: Any) -> Answer:
         """Return predictions, computed together with those of other requests that wait now."""
         if len(question) > MOST_JOINED:
-            return await run_in_threadpool(answer.answered, model, question, **how)
+            return await run_in_threadpool(answer.answered, model, question, threads=_THREADS, **how)
         loop = asyncio.get_running_loop()
         own = _Asked(model, question, how, loop.create_future())
         if not self._asked:
@@ -55,7 +58,9 @@ class Batches:
     def _answer(self) -> None:
         """Answer what has piled up, at most a batch of each model; the rest has its turn after what came meanwhile."""
         asked, self._asked = self._asked, []
-        model, batch, rest, cells = asked[0].model, [], [], 0
+        batch: list[_Asked] = []
+        rest: list[_Asked] = []
+        model, cells = asked[0].model, 0
         for own in asked:
             fits = own.model is model and cells + len(own.question) <= _MOST_OF_A_BATCH
             (batch if fits else rest).append(own)

@@ -147,4 +147,4 @@ def lines(facts: Sequence[Any]) -> bytes:
 def refuse_together(faults: Sequence[Fault]) -> None:
     """Raise all faults of a body at once, if there are any."""
     if faults:
-        raise RequestError(422, faults[0].detail, faults)
+        raise RequestError(422, f"{faults[0].pointer}: {faults[0].detail}.", faults)

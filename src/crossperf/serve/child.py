@@ -75,6 +75,14 @@ def limit(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def limit_next(seconds: float) -> None:
+    """Bound the processor time of the next request: the kernel ends what hangs, even where nobody waits any more."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    # Several threads may use as many seconds in one.
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + 4 * seconds) + 2, hard))
+
+
 def answered(request: Mapping[str, Any]) -> Answer:
     """Return the answer to a request; what goes wrong is an answer too."""
     os.chdir(request["folder"])  # messages then name the file alone, and no folder of the server
@@ -97,9 +105,10 @@ def _error(error: CrossperfError) -> dict[str, Any]:
     return {"kind": type(error).__name__, "message": str(error), "problems": listed, "facts": facts}
 
 
-def serve(requests: Iterator[bytes], answers: BinaryIO) -> None:
-    """Answer requests until there are no more."""
+def serve(requests: Iterator[bytes], answers: BinaryIO, seconds: float) -> None:
+    """Answer requests until there are no more, each within some seconds."""
     for line in requests:
+        limit_next(seconds)
         facts, arrays = answered(json.loads(line))
         data = json.dumps(facts).encode()
         answers.write(FRAME.pack(len(data), len(arrays)) + data + arrays)
@@ -113,7 +122,7 @@ def main() -> None:
     import polars  # noqa: F401 - the first request should not wait for it
 
     limit(int(sys.argv[1]))
-    serve(iter(sys.stdin.buffer), answers)
+    serve(iter(sys.stdin.buffer), answers, float(sys.argv[2]))
 
 
 if __name__ == "__main__":

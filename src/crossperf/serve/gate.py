@@ -64,7 +64,7 @@ class Rules:
         return cls(known, tokens, host in LOOPBACK and tokens.readable_by_all)
 
 
-Log = Callable[[dict[str, Any]], None]
+Log = Callable[[dict[str, Any]], object]
 
 
 @dataclass(eq=False)

@@ -20,8 +20,23 @@ from crossperf.serve.problems import MEDIA_TYPE, Fault
 PREFIX = "/api/v1"
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 #: Statuses that any endpoint with a body, or with a token, may give.
-_OFTEN = {401: "A token is needed", 403: "Not allowed", 422: "Content that cannot be used", 429: "Busy"}
-_WITH_BODY = {413: "Too large", 415: "Format not supported"}
+_OFTEN = {
+    401: "A token is needed",
+    403: "Not allowed",
+    404: "Not known here",
+    421: "Wrong host",
+    422: "Content that cannot be used",
+    429: "Busy",
+    500: "A defect of the server",
+    501: "Not offered here",
+    503: "Not available now",
+}
+_WITH_BODY = {
+    406: "Not acceptable",
+    408: "The request took too long",
+    413: "Too large",
+    415: "Format not supported",
+}
 
 
 @functools.cache
@@ -68,8 +83,7 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
         for name in re.findall(r"{(\w+)}", endpoint.path)
     ]
     content = {kind: {"schema": schemas.of(own)} for kind, own in endpoint.answers.items()}
-    known = {**_OFTEN, **(_WITH_BODY if endpoint.body else {}), **({404: "Not known here"} if in_path else {})}
-    known |= {501: "Not offered here", 503: "Not available now"}
+    known = _OFTEN | (_WITH_BODY if endpoint.body else {})
     refused = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     statuses = {endpoint.status, 200} if endpoint.status != 200 else {200}
     operation: dict[str, Any] = {

@@ -160,6 +160,8 @@ def _kind(error: CrossperfError) -> str:
 
 def _without_paths(text: str, error: CrossperfError) -> str:
     """Return a sentence without the folders of this machine: a file is named by its last part alone."""
+    if isinstance(error, RequestError):
+        return text  # of what a client sent, which may hold pointers
     own = str(error.facts.get("path") or "")
     if own:
         text = text.replace(own, Path(own).name)

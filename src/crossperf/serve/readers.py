@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class _Child:
     """One process that reads files, and what it has read."""
 
     def __init__(self, limits: Limits) -> None:
-        command = [sys.executable, "-m", "crossperf.serve.child", str(limits.memory_bytes)]
+        bounds = (str(limits.memory_bytes), str(limits.seconds))
+        command = [sys.executable, "-m", "crossperf.serve.child", *bounds]
         # Two threads are enough for one upload, and stacks of more count towards the memory.
         quiet = {**os.environ, "POLARS_MAX_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
@@ -240,4 +241,4 @@ def _raised(facts: Mapping[str, Any]) -> CrossperfError:
         kind = CrossperfError
     problems = _problems(facts["problems"])
     known = {**facts["facts"], **({"problems": problems} if problems or kind is RunsTableError else {})}
-    return cast(type[CrossperfError], kind)(str(facts["message"]), **known)
+    return kind(str(facts["message"]), **known)

@@ -184,8 +184,8 @@ class _Parent:
         """Fork workers and wait for them; return the exit status."""
         gc.collect()
         gc.freeze()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._hand_on)
+        for asking in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(asking, self._hand_on)
         for number in range(self._listening.workers):
             self._fork(number)
         while self._workers:
@@ -193,11 +193,11 @@ class _Parent:
                 process, status = os.wait()
             except InterruptedError:
                 continue
-            number = self._workers.pop(process, None)
-            if number is not None and not self._ending:
-                _LOGGER.error("worker %d ended (%d) and is replaced", number, os.waitstatus_to_exitcode(status))
+            place = self._workers.pop(process, None)
+            if place is not None and not self._ending:
+                _LOGGER.error("worker %d ended (%d) and is replaced", place, os.waitstatus_to_exitcode(status))
                 time.sleep(_RESTART_S)
-                self._fork(number)
+                self._fork(place)
         return 0
 
     def _fork(self, number: int) -> None:

@@ -198,4 +198,4 @@ class RunStore:
         query = f"SELECT {names} FROM outcomes WHERE made >= ? ORDER BY run DESC LIMIT ?"  # noqa: S608
         with self._connection() as database:
             rows = database.execute(query, (since, limit)).fetchall()
-        return [Outcome(*row[:-1], kept=bool(row[-1])) for row in reversed(rows)]
+        return [Outcome(**{**dict(zip(_OUTCOME, row, strict=True)), "kept": bool(row[-1])}) for row in reversed(rows)]

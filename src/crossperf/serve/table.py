@@ -86,6 +86,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("level", float, "How often each interval should hold the truth.", 0.8, Between(0.0, 1.0)),
             _CAN,
             Parameter("joint", bool, "Whether the intervals of a run hold all at once that often.", False),
+            Parameter("name", str, "What notes and problems call the runs, such as the name of a file.", "runs"),
             Parameter("pairs", bool, "Also tell how likely each platform beats each other one.", False),
             _KEEP,
         ),

@@ -25,7 +25,8 @@ from crossperf.records import looks
 
 #: What a feature that must agree weighs beside the others.
 _MUST_AGREE = 1e3
-_ROWS = 512
+#: Cells whose distances to all known ones are computed at a time: few enough that they stay in the caches.
+_ROWS = 32
 #: Nominal levels at which the coverage on left-out groups is known.
 LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
 #: Parts that groups are dealt into, to see how well the errors of the others cover each.
@@ -237,8 +238,8 @@ class Forecast:
     novelty: NoveltyScores
 
     def __getitem__(self, rows: slice) -> Forecast:
-        parts = (self.log_relative_np, self.error_nbp, self.coverage_nl)
-        return Forecast(*(part[rows] for part in parts), self.novelty[rows])
+        log_relative_np, error_nbp = self.log_relative_np[rows], self.error_nbp[rows]
+        return Forecast(log_relative_np, error_nbp, self.coverage_nl[rows], self.novelty[rows])
 
     @property
     def _drawn_nbp(self) -> Floats:
