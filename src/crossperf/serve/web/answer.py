@@ -42,7 +42,9 @@ def routes(site: Site) -> list[BaseRoute]:
     def why(request: Request) -> Response:
         question = Question.read(request.query_params, site.service)
         view = answered(site.service, question)
-        return site.render(request, "why.html", title="Why", view=view, **_why(site, view))
+        with site.slowly():
+            reasons = _why(site, view)
+        return site.render(request, "why.html", title="Why", view=view, **reasons)
 
     def table(request: Request) -> Response:
         view = answered(site.service, Question.read(request.query_params, site.service))

@@ -72,6 +72,8 @@ class AnswerView:
     #: The run as the model was asked about it.
     run: Run
     wanted: NextMeasurements
+    #: Whether the workload is in the table that the model learned from.
+    learned: bool
     notes: tuple[str, ...] = ()
 
     @property
@@ -103,7 +105,7 @@ class AnswerView:
         times = 1.0 / own.relative_time[first]
         _, high = self.asked.range_of(first)
         if high >= 1.0:
-            return f"Nothing is clearly faster than here; {first} comes first, about {times:.2g}×"
+            return f"Nothing is clearly faster than here; {first} comes first, about {short(times)}×"
         return f"Take {first}: about {times:.2g}× faster than here"
 
     @property
@@ -184,6 +186,8 @@ class AnswerView:
     @property
     def caveats(self) -> Iterator[str]:
         """What to keep in mind."""
+        if self.learned:
+            yield "The model has learned from this very workload: a program that is new to it is less certain."
         if self.asked.differs:
             yield (
                 f"The model does not know where this run was measured and takes it for {self.prediction.source}: "
@@ -252,8 +256,9 @@ def answered(service: Service, question: Question) -> AnswerView:
         lacking=wanted_next.counters,
         level=question.level,
     )
+    learned = (run.app, run.input) in trained.workloads
     notes = tuple(note for note in answer.notes if "lacks" not in note)  # said under what to measure next
-    return AnswerView(question, asked, known, trained.platforms, run, wanted_next, notes)
+    return AnswerView(question, asked, known, trained.platforms, run, wanted_next, learned, notes)
 
 
 def placed(question: Question, sources: Sequence[str]) -> tuple[Run, tuple[str, ...]]:

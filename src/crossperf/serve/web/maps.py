@@ -73,7 +73,8 @@ def _screen(site: Site, request: Request) -> Response:
     fields, service = request.query_params, site.service
     by = text(fields, "by") if text(fields, "by") in BY else PLATFORM
     served = service.model(text(fields, "model") or None)
-    drawn = service.map(model=served.id)
+    with site.slowly():
+        drawn = service.map(model=served.id)
     question = Question.read(fields, service) if text(fields, "run") else None
     chosen = None if question else _chosen(fields, drawn)
     like = text(fields, "q")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 from urllib.parse import urlencode
@@ -20,6 +22,7 @@ from crossperf.display import GAP, TableView, to_html
 from crossperf.errors import CrossperfError, MissingDependencyError
 from crossperf.serve.models import UnknownNameError
 from crossperf.serve.problems import status_of
+from crossperf.serve.readers import BusyError
 from crossperf.serve.service import Service
 from crossperf.serve.web import svg
 from crossperf.serve.web.words import bias, chance, described, duration
@@ -32,6 +35,8 @@ except ImportError as error:
 
 #: Pages show what is known now. The gate adds a policy that lets nothing run but files of this server.
 HEADERS = {"cache-control": "no-store"}
+#: Explanations, maps and reports that are made at the same time, and how long another one waits for its turn.
+_AT_A_TIME, _PATIENCE_S = 4, 20.0
 #: The screens by the address of their first page.
 SCREENS = {
     "/": "Ask",
@@ -61,6 +66,7 @@ class Site:
 
     def __init__(self, service: Service) -> None:
         self.service = service
+        self._slow = threading.BoundedSemaphore(_AT_A_TIME)
         self._templates = Environment(
             loader=PackageLoader(str(__package__)),
             autoescape=True,
@@ -99,6 +105,16 @@ class Site:
                 return await run_in_threadpool(self.problem, request, error)
 
         return Route(path, careful, methods=list(methods))
+
+    @contextmanager
+    def slowly(self) -> Iterator[None]:
+        """Let a few threads at a time do what takes long; whoever waits too long is told that the server is busy."""
+        if not self._slow.acquire(timeout=_PATIENCE_S):
+            raise BusyError("Too much is being explained or drawn now. Ask again in a moment.")
+        try:
+            yield
+        finally:
+            self._slow.release()
 
     @staticmethod
     def scope(request: Request) -> str:

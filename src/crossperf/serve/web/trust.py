@@ -32,7 +32,8 @@ def routes(site: Site) -> list[BaseRoute]:
         return _screen(site, request)
 
     def report(request: Request) -> Response:
-        page = site.service.evaluations.page(text(request.query_params, "evaluation"))
+        with site.slowly():
+            page = site.service.evaluations.page(text(request.query_params, "evaluation"))
         digests = _DIGESTS.search(page[:4000])
         policy = _POLICY.format(script=digests[1].strip() if digests else "'none'")
         return HTMLResponse(page, headers={"content-security-policy": policy, "cache-control": "no-store"})
