@@ -69,7 +69,7 @@ def test_many_runs_are_answered_as_each_alone(server: Running, runs: list[dict[s
     answered = {(own.app, own.input): own for own in predictions_of(server.ask("POST", "/predict", copies))}
     assert len(answered) == len(copies)
     alone = predictions_of(server.ask("POST", "/predict", copies[5]))[0]
-    assert answered[alone.app, alone.input].relative_time == pytest.approx(alone.relative_time, rel=1e-5, nan_ok=True)
+    assert answered[alone.app, alone.input].relative_time == pytest.approx(alone.relative_time, rel=1e-3, nan_ok=True)
 
 
 def test_csv_has_a_row_for_each_platform(server: Running, run: dict[str, Any]) -> None:
