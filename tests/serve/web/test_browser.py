@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crossperf.serve.web.asking import Question
+from crossperf.serve.web.asking import PageQuestion
 from tests.serve.web.world import HOSTILE, HOSTILE_PLATFORM, LONG, MARKUP, WRITE, World, asked, unknown
 
 pytestmark = pytest.mark.slow
@@ -25,13 +25,13 @@ except ImportError:  # the fixture of the browser says what is missing
 WIDTHS = (1400, 800, 390)
 SCREENS = {
     "ask": "/",
-    "answer": Question(asked()).link(),
-    "unknown": Question(unknown()).link(),
-    "why": Question(asked()).link("/answer/why"),
-    "stranger": Question(asked()).link("/answer").replace("/answer?", "/answer?here=nowhere&"),
+    "answer": PageQuestion(asked()).link(),
+    "unknown": PageQuestion(unknown()).link(),
+    "why": PageQuestion(asked()).link("/answer/why"),
+    "stranger": PageQuestion(asked()).link("/answer").replace("/answer?", "/answer?here=nowhere&"),
     "map": "/map",
     "map of applications": "/map?by=app&at=3",
-    "a run on the map": Question(asked()).link("/map"),
+    "a run on the map": PageQuestion(asked()).link("/map"),
     "platforms": "/platforms",
     "trust": "/trust",
     "campaign": "/campaign",
@@ -128,7 +128,7 @@ def test_hostile_names_do_nothing_but_show(open_page: Opener) -> None:
 
 @pytest.mark.parametrize("app", HOSTILE.values(), ids=["markup", "long", "right to left"])
 def test_an_answer_for_a_hostile_name_stays_within_its_page(open_page: Opener, app: str) -> None:
-    run = Question(asked().__class__(**{**asked().__dict__, "app": app, "input": app})).link()
+    run = PageQuestion(asked().__class__(**{**asked().__dict__, "app": app, "input": app})).link()
     with open_page(run, viewport={"width": 390, "height": 900}) as seen:
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
         assert seen.page.title() != "owned"
@@ -197,7 +197,7 @@ def test_copies_for_programs_are_what_the_api_answers(open_page: Opener, address
         told = answer.json()["predictions"][0]
         for platform, time in shown["relative_time"].items():
             assert told["relative_time"][platform] == pytest.approx(time, rel=1e-6)
-        table = page.request.get(address + Question(asked()).link("/answer.csv")).text()
+        table = page.request.get(address + PageQuestion(asked()).link("/answer.csv")).text()
         assert table.splitlines()[0].startswith("app,input,source,platform,relative_time")
 
 

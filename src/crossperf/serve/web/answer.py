@@ -17,8 +17,8 @@ from crossperf.serve.openapi import PREFIX
 from crossperf.serve.web import svg
 from crossperf.serve.web.answering import AnswerView, StrangerError, answered
 from crossperf.serve.web.ask import chooser
-from crossperf.serve.web.asking import Question
-from crossperf.serve.web.site import HEADERS, Site, query
+from crossperf.serve.web.asking import PageQuestion
+from crossperf.serve.web.site import HEADERS, Pages, query
 
 #: Walks of an explanation: half a second of work.
 _SAMPLES = 64
@@ -26,11 +26,11 @@ _SAMPLES = 64
 _REASONS = 8
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes(site: Pages) -> list[BaseRoute]:
     """Return the routes of the screen."""
 
     def answer(request: Request) -> Response:
-        question = Question.read(request.query_params, site.service)
+        question = PageQuestion.read(request.query_params, site.service)
         try:
             view = answered(site.service, question)
         except StrangerError as stranger:
@@ -40,26 +40,26 @@ def routes(site: Site) -> list[BaseRoute]:
         return site.render(request, "answer.html", title=view.headline, **facts)
 
     def why(request: Request) -> Response:
-        question = Question.read(request.query_params, site.service)
+        question = PageQuestion.read(request.query_params, site.service)
         view = answered(site.service, question)
         with site.slowly():
             reasons = _why(site, view)
         return site.render(request, "why.html", title="Why", view=view, **reasons)
 
     def table(request: Request) -> Response:
-        view = answered(site.service, Question.read(request.query_params, site.service))
+        view = answered(site.service, PageQuestion.read(request.query_params, site.service))
         headers = {**HEADERS, "content-disposition": 'attachment; filename="answer.csv"'}
         return Response(as_csv(view), headers=headers, media_type="text/csv; charset=utf-8")
 
     return [site.route("/answer", answer), site.route("/answer/why", why), site.route("/answer.csv", table)]
 
 
-def _chosen(question: Question) -> dict[str, Any]:
+def _chosen(question: PageQuestion) -> dict[str, Any]:
     names = ("model", "level", "gpu", "threads", "platforms", "here")
     return {name: getattr(question, name) for name in names}
 
 
-def _why(site: Site, view: AnswerView) -> dict[str, Any]:
+def _why(site: Pages, view: AnswerView) -> dict[str, Any]:
     """Return the strongest counters on an axis of factors, and the nearest known workloads."""
     own, run = view.prediction, view.run
     can = list(own.offered)

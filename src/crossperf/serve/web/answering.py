@@ -17,7 +17,7 @@ from crossperf.report.asked import STAND_IN_FACTOR, Asked, three_digits
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.serve.service import Service
 from crossperf.serve.web import svg
-from crossperf.serve.web.asking import Question
+from crossperf.serve.web.asking import PageQuestion
 from crossperf.serve.web.words import chance, described, duration, short
 
 #: The share of a run's time that a measurement should save to be worth a line.
@@ -64,7 +64,7 @@ class Step:
 class AnswerView:
     """What the page of one answer shows."""
 
-    question: Question
+    question: PageQuestion
     asked: Asked
     platforms: Mapping[str, Platform]
     #: All platforms of the model in its order, which sets their colours.
@@ -231,7 +231,7 @@ class AnswerView:
             )
 
 
-def answered(service: Service, question: Question) -> AnswerView:
+def answered(service: Service, question: PageQuestion) -> AnswerView:
     """Return the answer to a question: for what can run the program and was asked about."""
     trained = service.model(question.model or None).model
     run, differs = placed(question, trained.sources)
@@ -257,11 +257,11 @@ def answered(service: Service, question: Question) -> AnswerView:
         level=question.level,
     )
     learned = (run.app, run.input) in trained.workloads
-    notes = tuple(note for note in answer.notes if "lacks" not in note)  # said under what to measure next
+    notes = tuple(note for note in answer.notes if "lacks" not in note)  # it stands under what to measure next
     return AnswerView(question, asked, known, trained.platforms, run, wanted_next, learned, notes)
 
 
-def placed(question: Question, sources: Sequence[str]) -> tuple[Run, tuple[str, ...]]:
+def placed(question: PageQuestion, sources: Sequence[str]) -> tuple[Run, tuple[str, ...]]:
     """Return the run on a platform of the model, and how that differs from where it was measured."""
     run, here = question.run, question.here
     if run.platform in sources and here in ("", run.platform):

@@ -17,7 +17,7 @@ from crossperf.serve.bodies import JSON
 from crossperf.serve.endpoints import Endpoint
 from crossperf.serve.openapi import PREFIX
 from crossperf.serve.service import Service
-from crossperf.serve.web.site import Site
+from crossperf.serve.web.site import Pages
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Example:
         return f"curl -s{method}{token}{body} '{self.address}'"
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes(site: Pages) -> list[BaseRoute]:
     """Return the routes of the screen."""
 
     def show(request: Request) -> Response:

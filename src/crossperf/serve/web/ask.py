@@ -19,9 +19,9 @@ from crossperf.errors import CrossperfError, RunsTableError
 from crossperf.records import OK, Run
 from crossperf.runs.checking import checked
 from crossperf.runs.events import EVENTS
-from crossperf.serve.web.asking import GPU_VERSIONS, LEVELS, Question, text, toggles
+from crossperf.serve.web.asking import GPU_VERSIONS, LEVELS, PageQuestion, text, toggles
 from crossperf.serve.web.links import LinkError
-from crossperf.serve.web.site import HEADERS, Site
+from crossperf.serve.web.site import HEADERS, Pages
 
 #: Runs of a table that are listed.
 _LISTED = 200
@@ -34,7 +34,7 @@ class FormError(CrossperfError):
     """A form cannot be used."""
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes(site: Pages) -> list[BaseRoute]:
     """Return the routes of the screen."""
 
     def ask(request: Request) -> Response:
@@ -57,7 +57,7 @@ async def form_of(request: Request) -> FormData:
     return FormData(fields)
 
 
-def _screen(site: Site, request: Request, **more: Any) -> Response:
+def _screen(site: Pages, request: Request, **more: Any) -> Response:
     like = text(request.query_params, "q")
     service = site.service
     return site.render(
@@ -73,7 +73,7 @@ def _screen(site: Site, request: Request, **more: Any) -> Response:
     )
 
 
-def chooser(site: Site, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def chooser(site: Pages, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the toggles offer, and what is chosen."""
     service = site.service
     trained, known = service.model(chosen["model"] or None).model, service.platforms
@@ -87,16 +87,16 @@ def chooser(site: Site, chosen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answer(site: Site, request: Request, fields: FormData) -> Response:
+def _answer(site: Pages, request: Request, fields: FormData) -> Response:
     chosen = toggles(fields)
     if pick := text(fields, "pick"):
         app, _, input_ = pick.partition(BETWEEN)
         run = site.service.run_of(app, input_, model=chosen["model"] or None)
-        return _see(Question(run, (app, input_, run.platform), **chosen).link())
+        return _see(PageQuestion(run, (app, input_, run.platform), **chosen).link())
     runs, notes = read_runs(site, fields)
     cells = combined(runs)
     if len(cells) == 1:
-        return _see(Question(cells[0], **chosen).link())
+        return _see(PageQuestion(cells[0], **chosen).link())
     return _many(site, request, cells, chosen, notes)
 
 
@@ -104,7 +104,7 @@ def _see(address: str) -> Response:
     return RedirectResponse(address, 303, HEADERS)
 
 
-def read_runs(site: Site, fields: FormData) -> tuple[list[Run], list[str]]:
+def read_runs(site: Pages, fields: FormData) -> tuple[list[Run], list[str]]:
     """Return the runs of a form's file or text, and notes on them."""
     file: Any = fields.get("file")
     name, data = file if isinstance(file, tuple) else ("", b"")
@@ -121,7 +121,7 @@ def read_runs(site: Site, fields: FormData) -> tuple[list[Run], list[str]]:
     return _pasted(site, pasted), []
 
 
-def _pasted(site: Site, pasted: str) -> list[Run]:
+def _pasted(site: Pages, pasted: str) -> list[Run]:
     """Return the runs of a text: one object, a list of them, an object with ``runs``, or one object a line."""
     try:
         facts: Any = parse(pasted.encode())
@@ -133,7 +133,7 @@ def _pasted(site: Site, pasted: str) -> list[Run]:
     return checked(facts if isinstance(facts, list) else [facts], name="the text", need_runtime=False)
 
 
-def _imported(site: Site, name: str, data: bytes, fields: FormData) -> tuple[list[Run], list[str]]:
+def _imported(site: Pages, name: str, data: bytes, fields: FormData) -> tuple[list[Run], list[str]]:
     names = {key: text(fields, f"import-{key}") or None for key in ("app", "input", "platform")}
     imported = site.service.readers.import_file(data, name, **names)
     return list(imported.runs), [*imported.notes, *imported.rejected]
@@ -163,12 +163,12 @@ def _median(runs: Sequence[Run]) -> Run:
 
 
 def _many(
-    site: Site, request: Request, cells: Sequence[Run], chosen: Mapping[str, Any], notes: Sequence[str]
+    site: Pages, request: Request, cells: Sequence[Run], chosen: Mapping[str, Any], notes: Sequence[str]
 ) -> Response:
     """Return the list of several answers, each with its own link."""
     classes = site.service.model(chosen["model"] or None).model.cells.platform_classes
     shown = cells[:_LISTED]
-    questions = [Question(run, **chosen) for run in shown]
+    questions = [PageQuestion(run, **chosen) for run in shown]
     answer = site.service.predict(shown, model=chosen["model"] or None, can=questions[0].can(classes))
     rows = []
     for prediction in answer.predictions:

@@ -21,7 +21,7 @@ GPU_VERSIONS = {"": "as the run states", "yes": "yes", "no": "no"}
 
 
 @dataclass(frozen=True)
-class Question:
+class PageQuestion:
     """One run and the toggles.
 
     Parameters
@@ -48,7 +48,7 @@ class Question:
     here: str = ""
 
     @classmethod
-    def read(cls, fields: ImmutableMultiDict[str, Any], service: Service) -> Question:
+    def read(cls, fields: ImmutableMultiDict[str, Any], service: Service) -> PageQuestion:
         """Return the question of a link; one without a run, or with a toggle that is none, raises."""
         model = text(fields, "model")
         if text(fields, "run"):
@@ -98,7 +98,7 @@ def text(fields: ImmutableMultiDict[str, Any], name: str) -> str:
 
 
 def toggles(fields: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
-    """Return what the toggles say, by the fields of a `Question`."""
+    """Return what the toggles say, by the fields of a `PageQuestion`."""
     names = tuple(name for name in fields.getlist("platform") if isinstance(name, str) and name)
     gpu = text(fields, "gpu")
     if gpu not in GPU_VERSIONS:

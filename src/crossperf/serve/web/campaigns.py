@@ -12,7 +12,7 @@ from crossperf.campaign.log import in_words
 from crossperf.serve.following import CampaignProgress, PlatformProgress
 from crossperf.serve.web import svg
 from crossperf.serve.web.asking import text
-from crossperf.serve.web.site import Site, query
+from crossperf.serve.web.site import Pages, query
 
 #: Visits and failures that are listed, the latest first.
 _LATEST = 12
@@ -20,7 +20,7 @@ _LATEST = 12
 _STEADY = 0.05
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes(site: Pages) -> list[BaseRoute]:
     """Return the routes of the screen."""
 
     def show(request: Request) -> Response:

@@ -25,7 +25,7 @@ from crossperf.serve.service import PRICE
 from crossperf.serve.web import svg
 from crossperf.serve.web.ask import form_of
 from crossperf.serve.web.asking import text
-from crossperf.serve.web.site import HEADERS, Site
+from crossperf.serve.web.site import HEADERS, Pages
 from crossperf.serve.web.words import chance
 
 
@@ -70,7 +70,7 @@ def head_to_head(cells: Cells) -> dict[str, dict[str, HeadToHead]]:
     return table
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes(site: Pages) -> list[BaseRoute]:
     """Return the routes of the screen."""
 
     def show(request: Request) -> Response:
@@ -88,7 +88,7 @@ def routes(site: Site) -> list[BaseRoute]:
     return [site.route("/platforms", show), site.route("/platforms", price, ("POST",))]
 
 
-def _screen(site: Site, request: Request) -> Response:
+def _screen(site: Pages, request: Request) -> Response:
     service = site.service
     known, trained = service.platforms, service.model().model
     names = [*trained.platforms, *(name for name in known if name not in trained.platforms)]
@@ -130,7 +130,7 @@ def _written(fact: str, value: Any) -> str:
     return in_words(fact, value) if not isinstance(value, list | dict) else ", ".join(map(str, value))
 
 
-def _set_price(site: Site, fields: FormData) -> None:
+def _set_price(site: Pages, fields: FormData) -> None:
     name, written = text(fields, "name"), text(fields, PRICE).strip()
     try:
         price = float(written) if written else None

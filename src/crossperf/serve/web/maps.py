@@ -22,8 +22,8 @@ from crossperf.serve.models import ServedModel, UnknownNameError
 from crossperf.serve.web import svg
 from crossperf.serve.web.answering import placed
 from crossperf.serve.web.ask import combined, form_of, read_runs
-from crossperf.serve.web.asking import Question, text
-from crossperf.serve.web.site import HEADERS, Site, shown
+from crossperf.serve.web.asking import PageQuestion, text
+from crossperf.serve.web.site import HEADERS, Pages, shown
 from crossperf.serve.web.words import duration, short
 
 PLATFORM, APP = BY = ("platform", "app")
@@ -55,7 +55,7 @@ class Truth:
     axis: svg.LogAxis
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes(site: Pages) -> list[BaseRoute]:
     """Return the routes of the screen."""
 
     def show(request: Request) -> Response:
@@ -64,24 +64,24 @@ def routes(site: Site) -> list[BaseRoute]:
     async def drop(request: Request) -> Response:
         fields = await form_of(request)
         runs, _ = await run_in_threadpool(read_runs, site, fields)
-        return RedirectResponse(Question(combined(runs)[0]).link("/map"), 303, HEADERS)
+        return RedirectResponse(PageQuestion(combined(runs)[0]).link("/map"), 303, HEADERS)
 
     return [site.route("/map", show), site.route("/map", drop, ("POST",))]
 
 
-def _screen(site: Site, request: Request) -> Response:
+def _screen(site: Pages, request: Request) -> Response:
     fields, service = request.query_params, site.service
     by = text(fields, "by") if text(fields, "by") in BY else PLATFORM
     served = service.model(text(fields, "model") or None)
     with site.slowly():
         drawn = service.map(model=served.id)
-    question = Question.read(fields, service) if text(fields, "run") else None
+    question = PageQuestion.read(fields, service) if text(fields, "run") else None
     chosen = None if question else _chosen(fields, drawn)
     like = text(fields, "q")
     return site.render(
         request,
         "map.html",
-        title="Which programs are alike?",
+        title="Which programs are like each other?",
         by=by,
         dots=_dots(drawn, by),
         legend=_legend(drawn),
@@ -190,7 +190,7 @@ def _truth(served: ServedModel, number: int) -> Truth:
     return Truth(*cells.workloads[number], cells.platforms[sources[0]] if sources else "", tuple(rows), axis)
 
 
-def _own(served: ServedModel, drawn: WorkloadMap, question: Question) -> dict[str, Any]:
+def _own(served: ServedModel, drawn: WorkloadMap, question: PageQuestion) -> dict[str, Any]:
     """Return where a run lies on the map, and the known workloads nearest to it."""
     asked = ask_model(served.model, [placed(question, served.model.sources)[0]])
     places = WorkloadPlaces.of(served.model)

@@ -61,7 +61,7 @@ _FILES = {
 Handler = Callable[[Request], Any]
 
 
-class Site:
+class Pages:
     """The pages of a service: renders templates, and turns errors into pages that say what to do."""
 
     def __init__(self, service: Service) -> None:
@@ -108,7 +108,7 @@ class Site:
 
     @contextmanager
     def slowly(self) -> Iterator[None]:
-        """Let a few threads at a time do what takes long; whoever waits too long is told that the server is busy."""
+        """Let a few threads at a time do what takes long; whoever waits too long gets `BusyError`."""
         if not self._slow.acquire(timeout=_PATIENCE_S):
             raise BusyError("Too much is being explained or drawn now. Ask again in a moment.")
         try:

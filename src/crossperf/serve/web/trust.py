@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 from crossperf.serve.drift import Drift
 from crossperf.serve.web import svg
 from crossperf.serve.web.asking import text
-from crossperf.serve.web.site import Site
+from crossperf.serve.web.site import Pages
 from crossperf.serve.web.words import chance
 
 #: The report stands alone: its style and script are in the page, the script under its digest.
@@ -25,7 +25,7 @@ _DIGESTS = re.compile(r"script-src ((?:'sha256-[\w+/=]+'\s*)+);")
 SPLITS = {"workload": "new inputs", "app": "new applications", "row": "random cells, as in the paper"}
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes(site: Pages) -> list[BaseRoute]:
     """Return the routes of the screen."""
 
     def show(request: Request) -> Response:
@@ -41,7 +41,7 @@ def routes(site: Site) -> list[BaseRoute]:
     return [site.route("/trust", show), site.route("/trust/report", report)]
 
 
-def _screen(site: Site, request: Request) -> Response:
+def _screen(site: Pages, request: Request) -> Response:
     evaluations = site.service.evaluations
     name = text(request.query_params, "evaluation") or next(iter(evaluations), "")
     drift = site.service.drift()
@@ -60,12 +60,12 @@ def _screen(site: Site, request: Request) -> Response:
     )
 
 
-def _named(site: Site, name: str) -> str:
+def _named(site: Pages, name: str) -> str:
     split = site.service.evaluations.find(name).split
     return SPLITS.get(split, split)
 
 
-def _evaluated(site: Site, name: str, scored: str) -> dict[str, Any]:
+def _evaluated(site: Pages, name: str, scored: str) -> dict[str, Any]:
     """Return the scores of an evaluation, and the figures of one of its models."""
     from crossperf.report import sentences, tables
 
