@@ -69,8 +69,8 @@
   async function send(form) {
     const output = form.querySelector("output"), method = form.dataset.method, body = form.querySelector("textarea");
     const address = form.querySelector("input[name=address]").value;
-    const headers = { accept: "application/json" };
-    if (body) headers["content-type"] = "application/json";
+    const headers = { accept: "application/json, */*" };
+    if (body) headers["content-type"] = form.dataset.type;
     const begun = performance.now();
     try {
       const response = await fetch(address, { method, headers, body: body ? body.value : undefined });
