@@ -214,11 +214,21 @@ def test_finished_runs_are_kept_once_and_given_back(server: Running, run: dict[s
     assert [json.loads(line)["run_id"] for line in lines] == ["job-0", "job-1", "job-2"]
 
 
+def test_runs_of_an_accounting_need_no_counters_in_any_format(server: Running, tmp_path: Path) -> None:
+    own = {"app": "billed", "input": "1", "platform": "epyc-1t", "runtime_s": 3.0}
+    assert server.ask("POST", "/runs", own | {"run_id": "b-1"}, token=WRITE).status == 201
+    text = b"app,input,platform,runtime_s,run_id\nbilled,1,epyc-1t,4.0,b-2\n"
+    assert server.ask("POST", "/runs", text, kind=CSV, token=WRITE).json == {"added": 1, "known": 0}
+    kept = server.ask("GET", "/runs?app=billed").json["runs"]
+    assert [each["runtime_s"] for each in kept] == [3.0, 4.0]
+
+
 def test_what_was_predicted_is_compared_with_what_came(server: Running, run: dict[str, Any]) -> None:
     own = run | {"app": "drifting", "runnable": "cpu"}
     answer = server.ask("POST", "/predict?keep=true", own, token=WRITE).json["predictions"][0]
     target = next(name for name in answer["order"] if name != own["platform"])
-    slow = own | {"platform": target, "runtime_s": 2.0 * answer["seconds"][target], "run_id": "d-1"}
+    slow = {"app": "drifting", "input": own["input"], "platform": target, "run_id": "d-1"}
+    slow["runtime_s"] = 2.0 * answer["seconds"][target]
     before = server.ask("GET", "/drift").json["overall"]
     assert server.ask("POST", "/runs", slow, token=WRITE).json["added"] == 1
     after = server.ask("GET", "/drift").json

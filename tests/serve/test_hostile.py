@@ -17,7 +17,7 @@ import pytest
 from crossperf.runs import read_runs
 from crossperf.serve.bodies import parse
 from crossperf.serve.problems import RequestError
-from crossperf.serve.readers import Limits, Readers, UploadError
+from crossperf.serve.readers import Readers, UploadError, UploadLimits
 from crossperf.serve.table import ENDPOINTS
 from tests.serve.server import WRITE, Answered, Running
 
@@ -220,7 +220,7 @@ def test_whatever_bytes_come_an_endpoint_answers_and_never_fails(
 
 @pytest.fixture(scope="module")
 def readers() -> Iterator[Readers]:
-    own = Readers(Limits(seconds=6.0, memory_bytes=1500 * 2**20), count=1)
+    own = Readers(UploadLimits(seconds=6.0, memory_bytes=1500 * 2**20), count=1)
     yield own
     own.close()
 
@@ -255,7 +255,7 @@ def test_a_reader_that_hangs_or_dies_costs_a_child_alone(monkeypatch: pytest.Mon
         "child._TASKS = {'check': bad}\n"
         "child.main()\n"
     )
-    own = Readers(Limits(seconds=4.0), count=1)
+    own = Readers(UploadLimits(seconds=4.0), count=1)
     import crossperf.serve.readers as module
 
     real = module.subprocess.Popen

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from crossperf.errors import SettingsError
-from crossperf.serve.gate import Rules
+from crossperf.serve.gate import AccessRules
 from crossperf.serve.running import Listening
 from crossperf.serve.tokens import Tokens
 from tests.serve.server import READ, WRITE, Running, running
@@ -108,7 +108,7 @@ def test_a_request_that_names_another_host_is_refused(server: Running, host: str
 
 
 def test_names_that_are_allowed_are_answered() -> None:
-    rules = Rules.of("10.0.0.5", ["perf.example.org"], Tokens.of({"write": WRITE}))
+    rules = AccessRules.of("10.0.0.5", ["perf.example.org"], Tokens.of({"write": WRITE}))
     assert {"10.0.0.5", "perf.example.org", "localhost"} <= rules.hosts and not rules.open_to_read
 
 

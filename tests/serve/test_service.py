@@ -28,7 +28,7 @@ from crossperf.serve.metrics import BUCKETS, Metrics
 from crossperf.serve.models import Models, UnknownNameError
 from crossperf.serve.placing import JobQueue, place
 from crossperf.serve.service import Service
-from crossperf.serve.store import NotOfferedError, Outcome, RunStore, StoreError
+from crossperf.serve.store import ComparedRun, NotOfferedError, RunStore, StoreError
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_finished_run_is_compared_with_a_kept_profile_where_nothing_was_asked(
     service.add_runs([profile])
     assert service.drift().overall is None
     target = next(name for name in shipped.platforms if name.startswith("xeon"))
-    finished = Run("new", profile.input, target, 5.0, run_id="f", counters={"instructions": 1})
+    finished = Run("new", profile.input, target, 5.0, run_id="f")
     service.add_runs([finished])
     (prediction,) = predict(shipped, [profile], can=[target]).predictions
     (outcome,) = service._kept_runs.outcomes()
@@ -139,8 +139,8 @@ def test_a_finished_run_is_compared_with_a_kept_profile_where_nothing_was_asked(
 
 
 def test_drift_is_told_by_model_platform_and_week() -> None:
-    def outcome(day: float, platform: str, actual_s: float) -> Outcome:
-        return Outcome(86400.0 * day, "m", "a", "1", "p", platform, actual_s, 1.0, 0.5, 2.0, 0.8, True)
+    def outcome(day: float, platform: str, actual_s: float) -> ComparedRun:
+        return ComparedRun(86400.0 * day, "m", "a", "1", "p", platform, actual_s, 1.0, 0.5, 2.0, 0.8, True)
 
     own = drift([outcome(4, "x", 1.0), outcome(4, "y", 4.0), outcome(11, "y", 1.0)])
     assert own.overall is not None and own.overall.inside == pytest.approx(2 / 3)

@@ -70,7 +70,7 @@ def serve(
         ) from error
     from crossperf.serve.atlas import cache_folder
     from crossperf.serve.context import ServerLimits
-    from crossperf.serve.readers import MEGABYTE, Limits, Readers
+    from crossperf.serve.readers import MEGABYTE, Readers, UploadLimits
     from crossperf.serve.service import Service
     from crossperf.serve.tokens import Tokens
 
@@ -97,6 +97,6 @@ def serve(
         campaigns=followed,
         cache=cache_folder(),
         evaluations=evaluations,
-        readers=Readers(Limits(upload_seconds, upload_memory * MEGABYTE)),
+        readers=Readers(UploadLimits(upload_seconds, upload_memory * MEGABYTE)),
     )
     return running.serve(service, listening, say)

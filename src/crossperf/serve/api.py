@@ -245,7 +245,7 @@ def _place_request(facts: Any) -> PlaceRequest:
 
 async def add_runs(context: Context, request: Request, given: Given) -> Response:  # noqa: ARG001
     """Keep finished runs; answered when they are on the disk. A run_id that is kept already is not kept twice."""
-    runs = await bodies.runs(context, request, need_runtime=True)
+    runs = await bodies.runs(context, request, need_runtime=True, need_counters=False)
     new = await context.slowly(context.service.add_runs, runs)
     context.metrics.add("kept_runs", sum(new))
     return reply({"added": sum(new), "known": len(new) - sum(new)}, 201 if any(new) else 200)
@@ -266,7 +266,7 @@ async def drift(context: Context, request: Request, given: Given) -> Response:  
 
 
 async def campaigns(context: Context, request: Request, given: Given) -> Response:  # noqa: ARG001
-    """Return how far each campaign is that the server was told of."""
+    """Return how far each campaign is that the server follows."""
     own = [(await context.slowly(campaign.read))[0] for campaign in context.service.campaigns.values()]
     return reply({"campaigns": own})
 

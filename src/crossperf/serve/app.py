@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from crossperf.serve import login, web
 from crossperf.serve.context import Context
 from crossperf.serve.endpoints import Endpoint
-from crossperf.serve.gate import Gate, Log, Rules
+from crossperf.serve.gate import AccessRules, Gate, Log
 from crossperf.serve.problems import RequestError
 from crossperf.serve.service import Service
 from crossperf.serve.table import ENDPOINTS
@@ -19,7 +19,7 @@ API = "/api/v1"
 
 
 def create(
-    service: Service, *, context: Context | None = None, rules: Rules | None = None, log: Log | None = None
+    service: Service, *, context: Context | None = None, rules: AccessRules | None = None, log: Log | None = None
 ) -> ASGIApp:
     """Return the application of a service; any ASGI server runs it.
 
@@ -32,7 +32,7 @@ def create(
     log
         Called with the facts of each request once it is answered.
     """
-    context, rules = context or Context(service), rules or Rules()
+    context, rules = context or Context(service), rules or AccessRules()
     api = [route_of(endpoint, context) for endpoint in ENDPOINTS]
     pages: list[BaseRoute] = [*login.routes(rules.tokens), *web.routes(service)]
     # The router alone: what handlers and the router itself raise becomes a problem document at the gate.

@@ -30,7 +30,7 @@ _MOST_OF_A_BATCH = 128
 
 
 @dataclass(eq=False)
-class _Asked:
+class _Waiting:
     model: TrainedModel
     question: Question
     how: dict[str, Any]
@@ -41,7 +41,7 @@ class Batches:
     """Predictions asked for in one event loop."""
 
     def __init__(self) -> None:
-        self._asked: list[_Asked] = []
+        self._asked: list[_Waiting] = []
         self.passes = self.cells = 0
 
     async def predict(self, model: TrainedModel, question: Question, **how: Any) -> Answer:
@@ -49,7 +49,7 @@ class Batches:
         if len(question) > MOST_JOINED:
             return await run_in_threadpool(answer.answered, model, question, threads=_THREADS, **how)
         loop = asyncio.get_running_loop()
-        own = _Asked(model, question, how, loop.create_future())
+        own = _Waiting(model, question, how, loop.create_future())
         if not self._asked:
             loop.call_soon(self._answer)
         self._asked.append(own)
@@ -58,8 +58,8 @@ class Batches:
     def _answer(self) -> None:
         """Answer what has piled up, at most a batch of each model; the rest has its turn after what came meanwhile."""
         asked, self._asked = self._asked, []
-        batch: list[_Asked] = []
-        rest: list[_Asked] = []
+        batch: list[_Waiting] = []
+        rest: list[_Waiting] = []
         model, cells = asked[0].model, 0
         for own in asked:
             fits = own.model is model and cells + len(own.question) <= _MOST_OF_A_BATCH

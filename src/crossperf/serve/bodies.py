@@ -110,20 +110,20 @@ async def measured(context: Context, request: Request) -> Measured:
     return await run_in_threadpool(context.service.readers.measure, lines(facts), "jsonl")
 
 
-async def runs(context: Context, request: Request, *, need_runtime: bool) -> list[Run]:
-    """Return the checked runs of a request as records."""
+async def runs(context: Context, request: Request, **needed: bool) -> list[Run]:
+    """Return the checked runs of a request as records; `needed` are those of `checking.checked`."""
     kind, data = kind_of(request), await request.body()
     context.refuse_empty(data)
     if kind != "json":
-        found_runs = await run_in_threadpool(context.service.readers.runs, data, kind, need_runtime=need_runtime)
-        context.refuse_many(len(found_runs))
-        return found_runs
+        read = await run_in_threadpool(context.service.readers.runs, data, kind, **needed)
+        context.refuse_many(len(read))
+        return read
     facts, single = records(parse(data))
     request.state.single = single
     context.refuse_many(len(facts))
     if is_few(facts, len(data)):
-        return checked(facts, need_runtime=need_runtime)
-    return await run_in_threadpool(context.service.readers.runs, lines(facts), "jsonl", need_runtime=need_runtime)
+        return checked(facts, name="runs", **needed)
+    return await run_in_threadpool(context.service.readers.runs, lines(facts), "jsonl", **needed)
 
 
 async def problems(context: Context, request: Request, *, need_runtime: bool) -> list[Problem]:

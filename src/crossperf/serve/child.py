@@ -39,13 +39,18 @@ def measure(path: Path, need_runtime: bool = False) -> Answer:
     return {name: getattr(own, name) for name in names}, arrays.getvalue()
 
 
-def runs(path: Path, need_runtime: bool = True) -> Answer:
-    """Return the runs of a table as records, and warnings about them."""
-    from crossperf.runs.table import read_runs
+def runs(path: Path, need_runtime: bool = True, need_counters: bool = True) -> Answer:
+    """Return the runs of a table as records."""
+    from crossperf.runs import columns, formats
+    from crossperf.runs.rules import NO_COUNTERS, unusable
+    from crossperf.runs.table import RunsTable
 
-    table = read_runs(path, need_runtime=need_runtime)
-    warnings = [problem.to_json() for problem in table.warnings[:MOST_PROBLEMS]]
-    return {"runs": [run.to_json() for run in table.runs()], "warnings": warnings}, b""
+    raw, unread = formats.read_columns(path)
+    frame, problems = columns.typed(raw, need_runtime)
+    allowed = () if need_counters else (NO_COUNTERS,)
+    if errors := [own for own in (*unread, *problems) if own.severity == "error" and own not in allowed]:
+        raise unusable(path, errors)
+    return {"runs": [run.to_json() for run in RunsTable(frame, str(path)).runs()]}, b""
 
 
 def check(path: Path, need_runtime: bool = True) -> Answer:

@@ -40,7 +40,7 @@ class Context:
     limits: ServerLimits = field(default_factory=ServerLimits)
     metrics: Metrics = field(default_factory=Metrics)
     batches: Batches = field(default_factory=Batches)
-    #: Set when the server is told to end: streams then end too.
+    #: Set when a signal asks the server to end: streams then end too.
     ending: bool = False
     _waiting: int = 0
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from crossperf.serve.store import Outcome
+from crossperf.serve.store import ComparedRun
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class DriftFigures:
     level: float | None
 
     @classmethod
-    def of(cls, name: str, outcomes: Sequence[Outcome]) -> DriftFigures:
+    def of(cls, name: str, outcomes: Sequence[ComparedRun]) -> DriftFigures:
         """Return the figures of some outcomes, of one at least.
 
         >>> rest = (10.0, 9.0, 30.0, 0.8, True)
-        >>> figures = DriftFigures.of("q", [Outcome(0.0, "m", "a", "1", "p", "q", s, *rest) for s in (20.0, 5.0)])
+        >>> figures = DriftFigures.of("q", [ComparedRun(0.0, "m", "a", "1", "p", "q", s, *rest) for s in (20.0, 5.0)])
         >>> round(figures.typical_factor, 6), round(figures.bias, 6), figures.inside
         (2.0, 1.0, 0.5)
         """
@@ -61,7 +61,7 @@ class Drift:
     weeks: tuple[DriftFigures, ...] = ()
 
 
-def drift(outcomes: Sequence[Outcome]) -> Drift:
+def drift(outcomes: Sequence[ComparedRun]) -> Drift:
     """Return how far off past predictions were."""
     if not outcomes:
         return Drift(None)
@@ -73,14 +73,14 @@ def drift(outcomes: Sequence[Outcome]) -> Drift:
     )
 
 
-def _by(outcomes: Iterable[Outcome], key: Callable[[Outcome], str]) -> tuple[DriftFigures, ...]:
-    groups: dict[str, list[Outcome]] = defaultdict(list)
+def _by(outcomes: Iterable[ComparedRun], key: Callable[[ComparedRun], str]) -> tuple[DriftFigures, ...]:
+    groups: dict[str, list[ComparedRun]] = defaultdict(list)
     for own in outcomes:
         groups[key(own)].append(own)
     return tuple(DriftFigures.of(name, groups[name]) for name in sorted(groups))
 
 
-def _week(outcome: Outcome) -> str:
+def _week(outcome: ComparedRun) -> str:
     """Return the week of an outcome as ISO 8601 has it, such as 2026-W07."""
     year, week, _ = datetime.fromtimestamp(outcome.made, UTC).isocalendar()
     return f"{year}-W{week:02d}"

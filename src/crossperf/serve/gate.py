@@ -48,7 +48,7 @@ _DEFECTS = logging.getLogger("crossperf.serve")
 
 
 @dataclass(frozen=True)
-class Rules:
+class AccessRules:
     """Who may ask: hosts that requests may name, tokens, and whether reading without one is allowed."""
 
     hosts: frozenset[str] = frozenset(LOOPBACK)
@@ -57,7 +57,7 @@ class Rules:
     in_flight: int = 512
 
     @classmethod
-    def of(cls, host: str, allowed: Iterable[str] = (), tokens: Tokens | None = None) -> Rules:
+    def of(cls, host: str, allowed: Iterable[str] = (), tokens: Tokens | None = None) -> AccessRules:
         """Return the rules of a server that listens on a host: beyond loopback, everything needs a token."""
         tokens = tokens or Tokens()
         known = frozenset(name.lower().strip("[]") for name in (*LOOPBACK, host, *allowed))
@@ -84,7 +84,7 @@ class _Passing:
 class Gate:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, context: Context, rules: Rules, log: Log | None = None) -> None:
+    def __init__(self, app: ASGIApp, context: Context, rules: AccessRules, log: Log | None = None) -> None:
         self._app, self._context, self._rules, self._log = app, context, rules, log
         self._in_flight = 0
 

@@ -16,7 +16,7 @@ import numpy as np
 
 #: Upper ends of the buckets, in seconds: fine around the milliseconds that one answer takes.
 BUCKETS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-#: The status classes that are told apart.
+#: The status classes that are counted apart.
 _STATUSES = (200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 408, 413, 415, 421, 422, 429, 500, 501, 503)
 _OTHER = len(_STATUSES)
 _EXTRA = ("predicted_cells", "passes", "batched_cells", "reloads", "kept_runs", "in_flight")

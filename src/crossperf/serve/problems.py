@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ class Fault:
     detail: str
     pointer: str | None = None
     parameter: str | None = None
-    found: str | None = None
+    actual: str | None = field(default=None, metadata={"json": "found"})
     expected: str | None = None
     advice: str | None = None
     row: int | None = None
@@ -42,7 +42,7 @@ class Fault:
 
     def to_json(self) -> dict[str, Any]:
         """Return what is known of it."""
-        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        own = {str(part.metadata.get("json", part.name)): getattr(self, part.name) for part in fields(self)}
         return {name: value for name, value in own.items() if value is not None}
 
 

@@ -45,7 +45,7 @@ class BusyError(CrossperfError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class UploadLimits:
     """What reading one upload may take: seconds, and bytes of memory of the process."""
 
     seconds: float = 30.0
@@ -64,7 +64,7 @@ class ImportedRuns:
 class _Child:
     """One process that reads files, and what it has read."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: UploadLimits) -> None:
         bounds = (str(limits.memory_bytes), str(limits.seconds))
         command = [sys.executable, "-m", "crossperf.serve.child", *bounds]
         # Two threads are enough for one upload, and stacks of more count towards the memory.
@@ -124,8 +124,8 @@ class Readers:
         Uploads that are read at the same time; further ones wait as long as one may take, then raise `BusyError`.
     """
 
-    def __init__(self, limits: Limits | None = None, count: int = 2) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: UploadLimits | None = None, count: int = 2) -> None:
+        self.limits = limits or UploadLimits()
         self._count = count
         self._free: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()
         self._process = 0
@@ -146,9 +146,9 @@ class Readers:
             **texts,
         )
 
-    def runs(self, data: bytes, kind: str, *, need_runtime: bool = True) -> list[Run]:
-        """Return the runs of a table as records."""
-        facts, _ = self._ask("runs", f"runs.{kind}", data, need_runtime=need_runtime)
+    def runs(self, data: bytes, kind: str, **needed: bool) -> list[Run]:
+        """Return the runs of a table as records; `needed` are ``need_runtime`` and ``need_counters``."""
+        facts, _ = self._ask("runs", f"runs.{kind}", data, **needed)
         return [Run.from_json(own) for own in facts["runs"]]
 
     def check(self, data: bytes, kind: str, *, need_runtime: bool = True) -> list[Problem]:

@@ -34,7 +34,7 @@ from crossperf.serve.evaluations import Evaluations
 from crossperf.serve.models import Models, ServedModel, UnknownNameError
 from crossperf.serve.placing import JobQueue, JobRequest, Placement, place
 from crossperf.serve.readers import Readers
-from crossperf.serve.store import Forecasted, NotOfferedError, Outcome, RunStore
+from crossperf.serve.store import ComparedRun, Forecasted, NotOfferedError, RunStore
 
 if TYPE_CHECKING:
     from crossperf.adaptation.adapt import Suggestion
@@ -287,13 +287,14 @@ class Service:
     def add_runs(self, runs: Any) -> list[bool]:
         """Keep finished runs, and what had been predicted for them; tell of each whether it is new.
 
-        Runs are checked as those of a table. A run is compared with the prediction that was kept for its workload and
-        platform; without, with what the default model predicts from a kept profile of the workload elsewhere.
+        Runs are checked as those of a table, but need no counters: an accounting knows none. A run is compared with
+        the prediction that was kept for its workload and platform; without, with what the default model predicts from
+        a kept profile of the workload elsewhere.
         """
-        store, own = self._kept_runs, checked(runs)
+        store, own = self._kept_runs, checked(runs, need_counters=False)
         return store.add(own, [self._outcome(store, run) for run in own])
 
-    def _outcome(self, store: RunStore, run: Run) -> Outcome | None:
+    def _outcome(self, store: RunStore, run: Run) -> ComparedRun | None:
         if run.status != OK or not run.runtime_s:
             return None
         last, now = store.kept(run.app, run.input, run.platform), time.time()
@@ -322,7 +323,7 @@ class Service:
         return drift(self._kept_runs.outcomes(since)) if self.store else Drift(None)
 
     def campaign(self, name: str) -> Campaign:
-        """Return a campaign that this server was told of."""
+        """Return a campaign that this server follows."""
         if name not in self.campaigns:
             expected = f"expected one of {some_of(self.campaigns)}" if self.campaigns else "this server knows none"
             raise UnknownNameError(f"campaign: found {name!r}, {expected}.")
@@ -383,6 +384,6 @@ def _run_of(trained: TrainedModel, workload: tuple[str, str], source: str | None
     )
 
 
-def _outcome(own: Forecasted, actual_s: float, now: float, *, kept: bool) -> Outcome:
+def _outcome(own: Forecasted, actual_s: float, now: float, *, kept: bool) -> ComparedRun:
     cell = (own.app, own.input, own.source, own.platform)
-    return Outcome(now, own.model, *cell, actual_s, own.predicted_s, own.low_s, own.high_s, own.level, kept)
+    return ComparedRun(now, own.model, *cell, actual_s, own.predicted_s, own.low_s, own.high_s, own.level, kept)

@@ -61,7 +61,7 @@ class Forecasted:
 
     @classmethod
     def of(cls, prediction: Prediction, model: str) -> Iterator[Forecasted]:
-        """Yield what a prediction says of each platform other than its source; nothing without a runtime."""
+        """Yield what was predicted for each platform other than its source; nothing without a runtime."""
         own_s = prediction.seconds.get(prediction.source)
         relative_to_source = prediction.relative_to in ("source", prediction.source)
         for name in prediction.offered:
@@ -75,7 +75,7 @@ class Forecasted:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ComparedRun:
     """A finished run beside what was predicted for it; `kept` tells that the prediction was given before the run."""
 
     made: float
@@ -92,7 +92,7 @@ class Outcome:
     kept: bool
 
 
-_OUTCOME = tuple(own.name for own in fields(Outcome))
+_OUTCOME = tuple(own.name for own in fields(ComparedRun))
 
 
 class RunStore:
@@ -124,7 +124,7 @@ class RunStore:
             advice = "Check the disk and the rights of the file that the server was given for runs"
             raise StoreError(f"Finished runs cannot be kept or read ({error}). {advice}.") from error
 
-    def add(self, runs: Sequence[Run], outcomes: Sequence[Outcome | None] = ()) -> list[bool]:
+    def add(self, runs: Sequence[Run], outcomes: Sequence[ComparedRun | None] = ()) -> list[bool]:
         """Keep runs, each with its outcome where it has one; tell of each whether it is new.
 
         A run whose ``run_id`` is kept already is not kept twice, so that a client may send again what it has no
@@ -192,10 +192,12 @@ class RunStore:
             row: Any = database.execute(query + "ORDER BY id DESC LIMIT 1", (app, input, platform)).fetchone()
         return None if row is None else (row[0], Forecasted(*row[1:]))
 
-    def outcomes(self, since: float = 0.0, limit: int = 100_000) -> list[Outcome]:
+    def outcomes(self, since: float = 0.0, limit: int = 100_000) -> list[ComparedRun]:
         """Return finished runs beside what was predicted for them, the newest last."""
         names = ", ".join(f"outcomes.{name}" for name in _OUTCOME)
         query = f"SELECT {names} FROM outcomes WHERE made >= ? ORDER BY run DESC LIMIT ?"  # noqa: S608
         with self._connection() as database:
             rows = database.execute(query, (since, limit)).fetchall()
-        return [Outcome(**{**dict(zip(_OUTCOME, row, strict=True)), "kept": bool(row[-1])}) for row in reversed(rows)]
+        return [
+            ComparedRun(**{**dict(zip(_OUTCOME, row, strict=True)), "kept": bool(row[-1])}) for row in reversed(rows)
+        ]

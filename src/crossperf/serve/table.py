@@ -143,7 +143,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "A profiler's file into runs",
         parameters=(
             Parameter("format", str, "The format, as 'crossperf import' names it; auto tells it by its looks.", "auto"),
-            Parameter("name", str, "The file's name; some formats are told by its ending.", "profile"),
+            Parameter("name", str, "The file's name; some formats are recognised by its ending.", "profile"),
             Parameter("app", str, "The application, above what the file says."),
             Parameter("input", str, "The input, above what the file says."),
             Parameter("platform", str, "The platform, above what the file says."),
