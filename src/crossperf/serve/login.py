@@ -18,7 +18,8 @@ _PAGE = """<!doctype html>
 <link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/report.css">
 <link rel="stylesheet" href="/static/page.css"></head>
 <body><main><h1>crossperf</h1>{note}
-<form method="post" action="/login"><p class="field"><input name="user" value="crossperf" autocomplete="username" hidden>
+<form method="post" action="/login"><p class="field">
+<input name="user" value="crossperf" autocomplete="username" hidden>
 <label for="token">Token</label> <input id="token" type="password" name="token" required autofocus
 autocomplete="current-password"> <button>Log in</button></p></form></main></body></html>
 """
