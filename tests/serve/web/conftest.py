@@ -26,9 +26,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def address(world: World) -> Iterator[str]:
     """The address of the real server, as 'crossperf serve' prints it."""
     server, address = world.start()
-    yield address
-    server.terminate()
-    assert server.wait(20) in (0, -15, 143)
+    try:
+        yield address
+        server.terminate()
+        assert server.wait(60) in (0, -15, 143)
+    finally:
+        server.kill()
 
 
 @pytest.fixture(scope="session")
