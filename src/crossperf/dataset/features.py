@@ -152,6 +152,9 @@ class Features:
         The workload and the application of each row, as numbers: what a split keeps whole. ``None``: not known.
     cpu_n
         Which rows were measured on a platform of class ``cpu``. ``None``: not known.
+    noise_np
+        How far two measurements of the targets of each row lie apart: log times of the earlier half of the visits less
+        those of the later half. NaN, or ``None`` for all: not known.
 
     >>> features = Features.of(np.array([[5e9]]), np.array([2.0]), np.array([1]), Columns.of(["flop"], ["a", "b"]))
     >>> features.column("runtime_s"), features.source_n
@@ -163,6 +166,7 @@ class Features:
     workload_n: Integers | None = None
     app_n: Integers | None = None
     cpu_n: Mask | None = None
+    noise_np: Floats | None = None
 
     @classmethod
     def of(cls, measured_nc: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
@@ -194,8 +198,8 @@ class Features:
     def __getitem__(self, rows: Any) -> Features:
         rows = rows[0] if isinstance(rows, tuple) else rows
         rows = [rows] if isinstance(rows, int | np.integer) else rows
-        groups = (None if labels is None else labels[rows] for labels in (self.workload_n, self.app_n, self.cpu_n))
-        return Features(self.values_nf[rows], self.columns, *groups)
+        of_rows = (self.workload_n, self.app_n, self.cpu_n, self.noise_np)
+        return Features(self.values_nf[rows], self.columns, *(None if own is None else own[rows] for own in of_rows))
 
     def __repr__(self) -> str:
         counters, events, sources = self.columns.counters, self.columns.events, self.columns.sources

@@ -125,7 +125,7 @@ def nodes_of(outcome: Outcome, c: int) -> list[Integers]:
     free_at = np.full(outcome.machines.nodes[c], -np.inf)
     taken: dict[int, Integers] = {}
     for job in here[np.argsort(outcome.start_s[here], kind="stable")]:
-        nodes = np.flatnonzero(free_at <= outcome.start_s[job])[: outcome.jobs.nodes[job]]
+        nodes = np.flatnonzero(free_at <= outcome.start_s[job])[: outcome.nodes[job]]
         free_at[nodes] = outcome.end_s[job]
         taken[int(job)] = nodes
     return [taken[int(job)] for job in here]
@@ -148,9 +148,9 @@ def _use(ax: Axes, outcome: Outcome, c: int) -> None:
     here = outcome.cluster == c
     first = outcome.jobs.submit_s.min()
     grid_s = np.linspace(first, first + outcome.makespan_s, _POINTS)
-    nodes, start, end = outcome.jobs.nodes[here], outcome.start_s[here], outcome.end_s[here]
+    nodes, start, end = outcome.nodes[here], outcome.start_s[here], outcome.end_s[here]
     used = levels(grid_s, start, end, nodes) / outcome.machines.nodes[c]
-    waiting = levels(grid_s, outcome.jobs.submit_s[here], start, np.ones_like(nodes))
+    waiting = levels(grid_s, outcome.arrival_s[here], start, np.ones_like(nodes))
     hours = _hours(outcome, grid_s)
     ax.fill_between(hours, used, color="tab:blue", alpha=0.4, linewidth=0)
     ax.set_ylim(0.0, 1.05)

@@ -25,7 +25,7 @@ from crossperf.model.fitted.confidence import Forecast, Intervals, Novelty, dist
 from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, contrast
-from crossperf.model.fitted.workloads import KnownWorkloads
+from crossperf.model.fitted.workloads import WorkloadProfiles
 
 #: Cells that are predicted at a time.
 _CHUNK = 2048
@@ -189,7 +189,7 @@ class Blend:
     lookup: Forest
     ensemble: Ensemble
     process: GaussianProcess
-    workloads: KnownWorkloads
+    workloads: WorkloadProfiles
     nearness: Nearness
     gate: Gate
     novelty: Novelty
