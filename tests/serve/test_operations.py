@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from crossperf.campaign import log
 from crossperf.client import Client
 from crossperf.datasets import toy
 from crossperf.model import train
@@ -37,8 +39,11 @@ def asked() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Iterator[Running]:
-    """A server of two workers on a model that can be replaced."""
-    with running(tmp_path_factory.mktemp("workers"), str(model), "--workers", "2") as own:
+    """A server of two workers on a model that can be replaced, which follows a campaign."""
+    folder = tmp_path_factory.mktemp("workers")
+    (folder / "campaign").mkdir()
+    followed = ("--campaign", f"night={folder / 'campaign'}")
+    with running(folder, str(model), "--workers", "2", *followed) as own:
         yield own
 
 
@@ -141,6 +146,40 @@ def test_the_access_log_has_a_line_of_json_for_each_request(workers: Running) ->
     assert own is not None
     assert (own["method"], own["status"], own["route"]) == ("GET", 422, "platform")
     assert own["path"] == "/api/v1/platforms/<script>" and own["ms"] > 0 and own["client"] == "127.0.0.1"
+
+
+def test_a_campaign_is_followed_live(workers: Running) -> None:
+    path = workers.folder / "campaign" / log.TIMES
+    log.add(path, {"round": "r", "platforms": ["p"]})
+
+    def visited(number: int) -> None:
+        about = {"platform": "p", "round": "r", "workload": "w", "input": str(number)}
+        log.add(path, {**about, "started": f"2026-01-01T00:00:0{number}+00:00", "seconds": [1.0 + number]})
+
+    visited(1)
+    connection = http.client.HTTPConnection("127.0.0.1", workers.port, timeout=30)
+    connection.request("GET", "/api/v1/campaigns/night/events")
+    stream = connection.getresponse()
+    assert stream.getheader("Content-Type", "").startswith("text/event-stream")
+
+    def event() -> tuple[str, str, dict[str, Any]]:
+        lines = []
+        while (line := stream.readline().decode().rstrip("\n")) or not lines:
+            lines.append(line)
+        facts = dict(own.split(": ", 1) for own in lines if ": " in own)
+        return facts["event"], facts["id"], json.loads(facts["data"])
+
+    assert event()[:2] == ("visit", "1")
+    assert event()[2]["visits"] == 1
+    visited(2)
+    name, number, facts = event()
+    assert (name, number, facts["seconds"], facts["error"]) == ("visit", "2", 3.0, None)
+    assert event()[2]["visits"] == 2
+    connection.close()
+    # A browser that was cut off goes on after the last event that it has seen.
+    answer = workers.ask("GET", "/campaigns/night/events?once=true", headers={"Last-Event-ID": "1"})
+    assert answer.body.count(b"event: visit") == 1 and b"id: 2" in answer.body
+    assert workers.ask("GET", "/campaigns").json["campaigns"][0]["visits"] == 2
 
 
 def test_it_is_ready_within_the_time_that_one_core_needs(tmp_path: Path) -> None:

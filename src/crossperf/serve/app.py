@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from crossperf.serve import login, web
 from crossperf.serve.context import Context
 from crossperf.serve.endpoints import Endpoint
-from crossperf.serve.gate import AccessRules, Gate, Log
+from crossperf.serve.gate import AccessRules, Gateway, Log
 from crossperf.serve.problems import RequestError
 from crossperf.serve.service import Service
 from crossperf.serve.table import ENDPOINTS
@@ -36,7 +36,7 @@ def create(
     api = [route_of(endpoint, context) for endpoint in ENDPOINTS]
     pages: list[BaseRoute] = [*login.routes(rules.tokens), *web.routes(service)]
     # The router alone: what handlers and the router itself raise becomes a problem document at the gate.
-    return Gate(Router([Mount(API, routes=api), *pages]), context, rules, log)
+    return Gateway(Router([Mount(API, routes=api), *pages]), context, rules, log)
 
 
 def route_of(endpoint: Endpoint, context: Context) -> Route:

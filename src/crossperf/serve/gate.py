@@ -81,7 +81,7 @@ class _Passing:
     begun: bool = False
 
 
-class Gate:
+class Gateway:
     """ASGI middleware around the whole application."""
 
     def __init__(self, app: ASGIApp, context: Context, rules: AccessRules, log: Log | None = None) -> None:
