@@ -69,8 +69,19 @@ def document(folder: Path) -> dict[str, Any]:
         "specVersion": "1.5",
         "version": 1,
         "metadata": {"component": own | {"licenses": [{"expression": project["license"]}]}},
-        "components": components + files,
+        "components": components + vendored() + files,
     }
+
+
+def vendored() -> list[dict[str, Any]]:
+    """Return the scripts of others that the package carries, named after their release in the folder of them."""
+    scripts = sorted((ROOT / "src/crossperf/serve/web/static/vendor").glob("*.min.js"))
+    parts = []
+    for path in scripts:
+        name, version = path.name.removesuffix(".min.js").rsplit("-", 1)
+        facts = {"type": "library", "name": f"{name}.org", "version": version, "purl": f"pkg:npm/{name}.org@{version}"}
+        parts.append(facts | {"hashes": [{"alg": "SHA-256", "content": _sha256(path)}]})
+    return parts
 
 
 def _sha256(path: Path) -> str:

@@ -83,7 +83,7 @@ def test_the_bill_of_materials_names_what_is_needed_to_run_and_the_files_with_th
     assert b"wrote" in done.stdout
     (path,) = built.wheel.parent.glob("*.cdx.json")
     components = {part["name"]: part for part in json.loads(path.read_text())["components"]}
-    assert {"numpy", "polars", "scikit-learn", "scipy", "click", "rich"} <= components.keys()
+    assert {"numpy", "polars", "scikit-learn", "scipy", "click", "rich", "htmx.org"} <= components.keys()
     assert components[built.wheel.name]["hashes"][0]["content"] == hashlib.sha256(built.wheel.read_bytes()).hexdigest()
     assert "pytest" not in components
 

@@ -33,6 +33,7 @@ from crossperf.errors import MissingDependencyError
 @click.option(
     "--campaign", "campaigns", multiple=True, metavar="[NAME=]DIR[,SPEC]", help="A campaign to follow; may be repeated."
 )
+@click.option("--evaluation", "evaluations", multiple=True, type=PATH, help="An evaluation to show; may be repeated.")
 @click.option("--access-log", type=PATH, help="Write a line of JSON a request here instead of to stderr.")
 @click.option("--max-upload", type=click.IntRange(1, 4096), default=32, help="Megabytes of one request's body.")
 @click.option("--upload-seconds", type=click.FloatRange(1), default=30.0, help="Seconds that reading one may take.")
@@ -47,6 +48,7 @@ def serve(
     platforms_file: Path,
     runs_file: Path | None,
     campaigns: tuple[str, ...],
+    evaluations: tuple[Path, ...],
     access_log: Path | None,
     max_upload: int,
     upload_seconds: float,
@@ -94,6 +96,7 @@ def serve(
         runs_file=runs_file,
         campaigns=followed,
         cache=cache_folder(),
+        evaluations=evaluations,
         readers=Readers(UploadLimits(upload_seconds, upload_memory * MEGABYTE)),
     )
     return running.serve(service, listening, say)

@@ -17,12 +17,12 @@ from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import CrossperfError
 from crossperf.files import write_json
 from crossperf.model import store
-from crossperf.prediction.workload_map import WorkloadMap, workload_map
+from crossperf.prediction.workload_map import WorkloadMap, shipped, workload_map
 from crossperf.serve.models import ServedModel
 
 _LONGEST_S = 600.0
 #: Changes where maps are made otherwise, so that those of earlier versions are not taken.
-_VERSION = 1
+_VERSION = 2
 
 
 class MapError(CrossperfError):
@@ -30,7 +30,7 @@ class MapError(CrossperfError):
 
 
 class Atlas:
-    """The maps of models by fingerprint: in memory, in a folder for caches, or made now.
+    """The maps of models by fingerprint: in memory, in the package, in a folder for caches, or made now.
 
     Parameters
     ----------
@@ -47,11 +47,14 @@ class Atlas:
         """Return the map of a model; the first time ever, that takes seconds."""
         with self._lock:
             if served.fingerprint not in self._maps:
-                self._maps[served.fingerprint] = self._read(served) or self._made(served)
+                self._maps[served.fingerprint] = self._kept(served) or self._made(served)
             return self._maps[served.fingerprint]
 
     def _path(self, served: ServedModel) -> Path | None:
         return self._folder and self._folder / f"map-{_VERSION}-{served.fingerprint}.json"
+
+    def _kept(self, served: ServedModel) -> WorkloadMap | None:
+        return shipped(served.model) or self._read(served)
 
     def _read(self, served: ServedModel) -> WorkloadMap | None:
         path = self._path(served)

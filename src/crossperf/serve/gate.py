@@ -34,7 +34,8 @@ _API = "/api/"
 #: No answer may be framed, sniffed or kept by a proxy; a page runs its own scripts and asks its own server alone.
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    # With "no-referrer" a browser names its origin "null" in the forms of this very server.
+    (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )

@@ -14,10 +14,14 @@ from crossperf.serve.tokens import Tokens
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>crossperf: log in</title></head>
+<title>crossperf: log in</title>
+<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/report.css">
+<link rel="stylesheet" href="/static/page.css"></head>
 <body><main><h1>crossperf</h1>{note}
-<form method="post" action="/login"><p><label>Token <input type="password" name="token" required autofocus
-autocomplete="current-password"></label> <button>Log in</button></p></form></main></body></html>
+<form method="post" action="/login"><p class="field">
+<input name="user" value="crossperf" autocomplete="username" hidden>
+<label for="token">Token</label> <input id="token" type="password" name="token" required autofocus
+autocomplete="current-password"> <button>Log in</button></p></form></main></body></html>
 """
 _LONGEST = 1_000
 

@@ -30,6 +30,7 @@ from crossperf.runs.events import EVENT_PREFIX, EVENTS
 from crossperf.runs.rules import Problem
 from crossperf.serve.atlas import Atlas
 from crossperf.serve.drift import Drift, drift
+from crossperf.serve.evaluations import Evaluations
 from crossperf.serve.models import Models, ServedModel, UnknownNameError
 from crossperf.serve.placing import JobQueue, JobRequest, Placement, place
 from crossperf.serve.readers import Readers
@@ -78,10 +79,12 @@ class Service:
         campaigns: Sequence[Campaign] = (),
         readers: Readers | None = None,
         atlas: Atlas | None = None,
+        evaluations: Evaluations | None = None,
     ) -> None:
         self.models = models
         self.store = store
         self.readers = readers or Readers()
+        self.evaluations = evaluations or Evaluations()
         self.campaigns = {campaign.id: campaign for campaign in campaigns}
         self._platforms_file = platforms_file
         self._atlas = atlas or Atlas(None)
@@ -98,6 +101,7 @@ class Service:
         campaigns: Sequence[Campaign] = (),
         cache: Path | None = None,
         readers: Readers | None = None,
+        evaluations: Sequence[Path] = (),
     ) -> Service:
         """Return a service for some model folders, or for the model that ships.
 
@@ -109,6 +113,8 @@ class Service:
             The database of finished runs; ``None``: none are kept.
         cache
             The folder where maps are kept; ``None``: they are made anew by each server.
+        evaluations
+            Files of ``crossperf evaluate --json`` that pages show.
         """
         return cls(
             Models.load(folders),
@@ -117,6 +123,7 @@ class Service:
             campaigns=campaigns,
             readers=readers,
             atlas=Atlas(cache),
+            evaluations=Evaluations(evaluations),
         )
 
     def reload(self) -> None:
@@ -212,11 +219,11 @@ class Service:
         return self._atlas.map(self.model(model))
 
     def place_on_map(self, runs: Any, *, model: str | None = None) -> list[tuple[float, float]]:
-        """Return where runs lie on the map: among the known workloads that are nearest in the latent space."""
+        """Return where runs lie on the map: among the known workloads whose counters are nearest."""
         served = self.model(model)
         question = runs if isinstance(runs, answer.Question) else answer.ask(served.model, runs)
         xy_w2 = self._atlas.map(served).xy_w2
-        places = WorkloadPlaces.of(served.model).place(served.model, question.features, xy_w2)
+        places = WorkloadPlaces.of(served.model).place(question.features, xy_w2)
         return [(float(x), float(y)) for x, y in places]
 
     @property
