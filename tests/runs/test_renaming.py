@@ -73,8 +73,11 @@ def test_a_wrong_name_is_named(table: Path, names: dict[str, list[str]], sentenc
     assert not table.with_name("out.jsonl").exists()
 
 
-def test_no_file_is_replaced(table: Path) -> None:
-    arguments = ["runs", "rename", str(table), "--platform", "epyc=x", "-o", str(table)]
-    done = CliRunner().invoke(commands, arguments)
-    assert "exists already and was left as it is" in str(done.exception)
+def test_no_file_is_replaced(table: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text("mine\n")
+    for output, words in ((other, "exists already and was left as it is"), (table, "which this command reads")):
+        arguments = ["runs", "rename", str(table), "--platform", "epyc=x", "-o", str(output)]
+        assert words in str(CliRunner().invoke(commands, arguments).exception)
     assert read_jsonl(table) == RUNS
+    assert other.read_text() == "mine\n"
