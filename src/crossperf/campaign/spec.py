@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from crossperf.collect.valgrind import CacheShape, parse_caches
+from crossperf.documents import MEGABYTE, parse_toml, read_bytes
 from crossperf.errors import SettingsError, did_you_mean
 
+_MOST_BYTES = 16 * MEGABYTE
 TOOLS = ("valgrind", "qemu", "ncu")
 
 
@@ -187,10 +188,10 @@ def _unfilled(modes: Iterable[Mode], works: Sequence[Work]) -> list[str]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(read_bytes(path, _MOST_BYTES))
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}), expected a TOML file.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SettingsError(f"{path}: is not TOML ({error}). Correct it.") from error
 
 

@@ -72,6 +72,8 @@ def _explain(error: BaseException) -> NoReturn:
     if isinstance(error, BrokenPipeError):
         sys.stderr.close()
         sys.exit(141)
+    if isinstance(error, MemoryError):
+        _fail("there is not enough memory for this. Take fewer runs or platforms, or a machine with more.")
     if isinstance(error, OSError):
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
     raise error

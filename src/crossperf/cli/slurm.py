@@ -182,6 +182,7 @@ def _known(
     **trust: Any,
 ) -> dict[Key, WorkloadTimes]:
     """Return what is known of each workload, the later of these winning: times, predictions, a model, finished jobs."""
+    from crossperf.records import read_predictions
     from crossperf.runs import jsonl
     from crossperf.schedule.readers import read_times
     from crossperf.schedule.slurm import ranking
@@ -191,7 +192,7 @@ def _known(
     if times_file is not None:
         known |= ranking.from_times(read_times(times_file), site.reference)
     if predictions_file is not None:
-        known |= ranking.from_predictions(ranking.read_predictions(predictions_file), site.reference)
+        known |= ranking.from_predictions(read_predictions(predictions_file), site.reference)
     if (model_folder is None) != (runs is None):
         raise SettingsError("table: found MODEL without RUNS, expected both: RUNS are what MODEL predicts from.")
     if model_folder is not None and runs is not None:
@@ -403,5 +404,5 @@ def _reading(sacct: bool, since: str, sacct_file: Path | None, jobcomp: Path | N
     if sacct:
         return history.from_sacct(since)
     if sacct_file:
-        return history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="backslashreplace"), str(sacct_file))
+        return history.from_sacct_file(sacct_file)
     return history.from_jobcomp(jobcomp or "")

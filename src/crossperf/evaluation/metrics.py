@@ -175,7 +175,9 @@ def kendall_tau(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
     truth_np, predicted_np = np.broadcast_arrays(*to_fastest(log_truth_np, log_predicted_np))
     agreement_n, truth_n, predicted_n = np.zeros((3, len(truth_np)))
     for rows, p in _pairs(truth_np):
-        truth_nq, predicted_nq = (_signs(times[rows, p, None], times[rows, p + 1 :]) for times in (truth_np, predicted_np))
+        truth_nq, predicted_nq = (
+            _signs(times[rows, p, None], times[rows, p + 1 :]) for times in (truth_np, predicted_np)
+        )
         agreement_n[rows] += (truth_nq * predicted_nq).sum(axis=1)
         truth_n[rows] += np.count_nonzero(truth_nq, axis=1)
         predicted_n[rows] += np.count_nonzero(predicted_nq, axis=1)

@@ -23,14 +23,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import FORMULAS, canonical
-from crossperf.documents import parse
+from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import MissingDependencyError
-from crossperf.importers.files import SPELLINGS, start_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import SECONDS, Measurement
 from crossperf.runs.rules import as_number
 
 Regions = Literal["whole", "leaf"]
 
+_MOST_BYTES = 1024 * MEGABYTE
 _STEPS = ("sum", "min", "max", "avg", "any", "inclusive", "count", "scale", "ratio")
 _RANK = ("mpi.rank", "rank")
 #: Where a record was made: regions that were marked, or the call path of a sample.
@@ -98,7 +99,7 @@ def reads(path: Path) -> bool:
     if path.suffix != ".json" or not start.lstrip().startswith((b"[", b"{")):
         return False
     try:
-        facts = parse(path.read_bytes(), lenient=True)
+        facts = parse(read_bytes(path, _MOST_BYTES), lenient=True)
     except (OSError, ValueError):
         return False
     if isinstance(facts, dict) and all(isinstance(facts.get(name), list) for name in ("data", "columns", "nodes")):
@@ -145,7 +146,7 @@ def _read_cali(path: Path) -> _CaliperProfile:
         needed = "reading .cali files needs caliper-reader: pip install 'crossperf[caliper]'"
         advice = "JSON that cali-query writes ('cali-query -f json-split') is read without it."
         raise MissingDependencyError(f"{path}: {needed}. {advice}", path=str(path)) from error
-    text = path.read_bytes().decode("utf-8", "replace")
+    text = text_of(path, "a Caliper profile", errors="replace")
     reader = CaliperReader()
     try:
         reader.read(text.splitlines())
@@ -171,7 +172,7 @@ def _place(record: Mapping[str, Any]) -> Any:
 
 def _read_json(path: Path) -> _CaliperProfile:
     try:
-        facts = parse(path.read_bytes(), lenient=True)
+        facts = parse(read_bytes(path, _MOST_BYTES), lenient=True)
     except OSError as error:
         _fail(path, f"a file that cannot be read ({error.strerror})", error)
     except ValueError as error:

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from crossperf import documents, plain
+from crossperf.documents import LONGEST_LINE
 from crossperf.errors import RunsTableError
 from crossperf.files import add_lines
 from crossperf.records import FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import rules
 from crossperf.runs.rules import COUNTER_PREFIX, Problem
 
-#: Bytes of one line; a run takes some kilobytes.
-LONGEST_LINE = 64 * documents.MEGABYTE
 #: What says which cell a run belongs to.
 _CELL = ("app", "input", "platform")
 

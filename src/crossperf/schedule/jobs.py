@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO, cast
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
+from crossperf.documents import lines_of
 from crossperf.errors import CrossperfError, some_of
 from crossperf.files import whole
 
@@ -76,7 +77,7 @@ _FIELDS = itemgetter(1, 3, 4, 7, 8, 10, 11, 13)
 #: Status of lines that tell a part of a job of which another line tells the whole.
 _PARTS = (2, 3, 4)
 _CANCELLED = 5
-_HEADER = re.compile(r";\s*(\w+)\s*:\s*(\d+)")
+_HEADER = re.compile(r";\s*(\w+)\s*:\s*(\d{1,15})\b")
 
 
 def read_swf(path: str | os.PathLike[str], *, processors_per_node: int | None = None) -> Jobs:
@@ -111,7 +112,7 @@ def _lines(path: Path, headers: dict[str, int]) -> Iterator[_Line]:
     problems: dict[int, str] = {}
     try:
         with opener(path, "rt", encoding="utf-8", errors="replace") as lines:
-            for number, text in enumerate(lines, start=1):
+            for number, text in enumerate(lines_of(cast("TextIO", lines)), start=1):
                 if text.startswith(";"):
                     headers.update((name, int(value)) for name, value in _HEADER.findall(text))
                 elif text.strip():
@@ -121,6 +122,9 @@ def _lines(path: Path, headers: dict[str, int]) -> Iterator[_Line]:
                         problems[number] = str(problem)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path}: does not read as a whole gzip file ({error}). Copy it again.", path=path) from error
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror}), expected a trace of jobs. Check the path."
+        raise TraceError(f"{path}: {reason}", path=path) from error
     if problems:
         first, *others = problems
         also = f" Malformed as well: line {some_of(map(str, others), 8)}." if others else ""

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,13 @@ import numpy as np
 import polars as pl
 
 from crossperf.arrays import Floats
+from crossperf.documents import MEGABYTE, parse, read_bytes, read_text
 from crossperf.errors import SettingsError, did_you_mean, some_of
 from crossperf.runs import table as runs_table
 from crossperf.schedule.machines import Machines, price_of
 from crossperf.schedule.times import CELLS, LARGEST, SMALLEST, RelativeTimes, ScheduleTableError
+
+_MOST_BYTES = 1024 * MEGABYTE
 
 
 def read_times(
@@ -47,7 +50,7 @@ def read_times(
         return _from_json(path)
     if path.suffix == ".csv":
         with path.open(encoding="utf-8", errors="replace") as lines:
-            header = lines.readline().strip().split(",")
+            header = lines.readline(_MOST_BYTES).strip().split(",")
         if not {"platform", "runtime_s"} <= set(header):
             return _from_csv(path, cells)
     return from_runs(runs_table.read(path), reference=reference)
@@ -61,14 +64,16 @@ def _refusal(path: str | os.PathLike[str], problem: str, row: int = 0, column: s
 def _rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """Return the columns and rows of a CSV, spaces and a ``#`` before the first name gone."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            records = [[word.strip() for word in record] for record in csv.reader(lines) if any(record)]
+        lines = read_text(path).splitlines(keepends=True)
+        records = [[word.strip() for word in record] for record in csv.reader(lines) if any(record)]
+    except OSError as error:
+        raise _refusal(path, f"cannot be read ({error.strerror}), expected CSV.") from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise _refusal(path, f"does not read as CSV ({error}).") from error
     if len(records) < 2:
         raise _refusal(path, "found no rows, expected a header and at least one row.")
     header = [records[0][0].lstrip("#").strip(), *records[0][1:]]
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise _refusal(path, f"found the column {twice[0]!r} more than once. Remove one.")
     for row, record in enumerate(records[1:], start=2):
@@ -127,7 +132,7 @@ def _refuse_twice(path: Path, workloads: Sequence[tuple[str, str]]) -> None:
 
 def _from_json(path: Path) -> RelativeTimes:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        facts = parse(read_bytes(path, _MOST_BYTES))
         cells, modes, rows = facts.get("cells", CELLS[0]), list(facts["modes"]), facts["workloads"]
         workloads = [(str(row["app"]), str(row["input"])) for row in rows]
         groups = [str(row.get("group", row["app"])) for row in rows]
@@ -139,7 +144,7 @@ def _from_json(path: Path) -> RelativeTimes:
                 [row.get("high", {}) for row in rows],
             )
         ]
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         problem = f"does not read as a table of times ({type(error).__name__}: {error})"
         expected = "'modes' and 'workloads', each with 'app', 'input' and 'times' by mode"
         raise _refusal(path, f"{problem}, expected {expected}.") from error
@@ -158,10 +163,6 @@ def _cell(times: Mapping[str, Any], mode: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"found {value!r} in {mode!r}, expected a number")
     return float(value)
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
 
 
 def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> RelativeTimes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from crossperf.documents import read_text
 from crossperf.errors import CrossperfError, some_of
 from crossperf.records import OK, Run
 from crossperf.runs import jsonl
@@ -112,10 +113,19 @@ def sacct_lines(text: str, where: str) -> Reading:
     return reading
 
 
+def from_sacct_file(path: str | os.PathLike[str]) -> Reading:
+    """Return the jobs of a file that holds what sacct printed."""
+    try:
+        return sacct_lines(read_text(path, errors="backslashreplace"), str(path))
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}), expected what 'sacct --parsable2' printed"
+        raise HistoryError(f"{path}: {problem}. Check the path.", path=str(path)) from error
+
+
 def from_jobcomp(path: str | os.PathLike[str]) -> Reading:
     """Return the jobs of a file of the plugin jobcomp/filetxt; a last line still being written is passed over."""
     try:
-        text = Path(path).read_text(encoding="utf-8", errors="backslashreplace")
+        text = read_text(path, errors="backslashreplace")
     except OSError as error:
         advice = "JobCompLoc in slurm.conf names it, with JobCompType=jobcomp/filetxt."
         raise HistoryError(f"{path}: cannot be read ({error.strerror}). {advice}", path=str(path)) from error
