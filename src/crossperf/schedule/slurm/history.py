@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections import Counter
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from crossperf.documents import read_text
 from crossperf.errors import CrossperfError, some_of
+from crossperf.files import locked
 from crossperf.records import OK, Run
 from crossperf.runs import jsonl
 from crossperf.schedule.slurm import controller
@@ -188,8 +188,8 @@ def learn(jobs: Iterable[FinishedJob], site: Site, path: str | os.PathLike[str],
     left_out: Counter[str] = Counter()
     runs = list(_runs(jobs, site, cluster, left_out))
     # Two that learn at once take turns: each would add what the other is about to add.
-    with Path(path).open("a", encoding="utf-8") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with locked(path):
+        Path(path).touch()
         seen = {run.run_id for run in jsonl.read(path)}
         fresh = {run.run_id: run for run in runs if run.run_id not in seen}
         jsonl.append(path, fresh.values())
