@@ -151,7 +151,7 @@ def lines_of(file: TextIO) -> Iterator[str]:
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Yield a regular file for reading; a folder, a pipe or a device raises `OSError` and is not waited for."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") if _is_regular(descriptor) else _refused(descriptor) as file:
+    with os.fdopen(descriptor, "rb") if _is_regular(descriptor) else _refused(descriptor, path) as file:
         yield file
 
 
@@ -159,10 +159,10 @@ def _is_regular(descriptor: int) -> bool:
     return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
-def _refused(descriptor: int) -> NoReturn:
+def _refused(descriptor: int, path: str | os.PathLike[str]) -> NoReturn:
     is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
     os.close(descriptor)
-    raise OSError(0, "it is a folder" if is_folder else "it is no regular file")
+    raise OSError(0, "it is a folder" if is_folder else "it is no regular file", os.fspath(path))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from crossperf.files import refuse_unless_json, write_json
 from crossperf.text import safe
 
 if TYPE_CHECKING:
+    from crossperf.dataset import Dataset
     from crossperf.evaluation.run import Progress
 
 #: Where the context of a command keeps the file whose content goes to stdout.
@@ -140,6 +141,16 @@ def tell(*lines: object) -> None:
 def say(text: str) -> None:
     """Speak to the person at the terminal in one line, apart from the result."""
     click.echo(safe(text), err=True)
+
+
+def tell_needs(models: Iterable[str], data: Dataset) -> None:
+    """Say how much memory the fits of models take, before they start; nothing where that is little."""
+    from crossperf.model import needs
+
+    free = needs.free_bytes()
+    for name in models:
+        if words := needs.advice(name, len(data), data.X.shape[1], len(data.platforms), free):
+            say(f"note: {words}")
 
 
 def wrote(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import getpass
+import math
 import os
 import shlex
 import subprocess
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossperf.cli.completion import completing, policies
-from crossperf.cli.options import PATH, seed
+from crossperf.cli.options import PATH, FiniteRange, seed
 from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
@@ -121,7 +122,7 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.option("--enough", type=click.IntRange(1), default=3, help="Runs on a platform that outweigh a prediction.")
 @click.option("--users", type=click.IntRange(1), default=3, help="Users who must agree before it holds for all.")
 @click.option(
-    "--half-life", "half_life_days", type=click.FloatRange(1), default=90.0, help="Days until a run counts half."
+    "--half-life", "half_life_days", type=FiniteRange(1, 1e6), default=90.0, help="Days until a run counts half."
 )
 @click.option("-o", "--output", type=PATH, required=True, help="The table to write.")
 @_PARTITIONS
@@ -322,6 +323,8 @@ def _advice(
 
     if table_file is None:
         raise SettingsError("advise: found no table, expected --table FILE or the variable CROSSPERF_TABLE.")
+    if deadline_s is not None and not 0 < deadline_s < math.inf:
+        raise SettingsError(f"--deadline: found {deadline_s:g}, expected seconds above 0.")
     known = table.read(table_file)
     stored = "considerate" if known.policy == table.LISTS else known.policy
     if not policy and stored not in policies.POLICIES:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crossperf import documents, plain
-from crossperf.documents import LONGEST_LINE
+from crossperf.documents import LONGEST_LINE, opened
 from crossperf.errors import RunsTableError
 from crossperf.files import add_lines
 from crossperf.records import FORMAT, RUNS_FORMAT, Run
@@ -28,8 +28,7 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
 
 def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield each line's number with its JSON object, or with the problem that keeps it from being read."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as file:
+    with opened(path) as raw, gzip.open(raw) if path.suffix == ".gz" else raw as file:
         for number, line in enumerate(_lines(file), start=1):
             if len(line) > LONGEST_LINE:
                 yield number, _too_long(number)

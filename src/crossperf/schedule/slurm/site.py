@@ -89,7 +89,11 @@ def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
         advice = "Expected partition=platform,... or a JSON or CSV file with them."
         raise _refusal(_ARGUMENT, f"{path} cannot be read ({reason}). {advice}") from error
     if not str(path).endswith(".json"):
-        return _site(csv.DictReader(text.splitlines(), skipinitialspace=True), default, str(path))
+        try:
+            entries = list(csv.DictReader(text.splitlines(), skipinitialspace=True))
+        except csv.Error as error:
+            raise _refusal(str(path), f"does not read as CSV ({error}), expected partition and platform.") from error
+        return _site(entries, default, str(path))
     try:
         facts = parse(text.encode())
         if facts.get("format", FORMAT) != FORMAT:
