@@ -152,7 +152,11 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Yield a regular file for reading; a folder, a pipe or a device raises `OSError` and is not waited for."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") if _is_regular(descriptor) else _refused(descriptor, path) as file:
-        yield file
+        try:
+            yield file
+        except OSError as error:
+            error.filename = error.filename or os.fspath(path)  # so that whoever tells of it can name the file
+            raise
 
 
 def _is_regular(descriptor: int) -> bool:

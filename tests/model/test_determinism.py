@@ -27,7 +27,8 @@ from crossperf.datasets import toy
 data = dataset.build(toy.make_table(apps=5, inputs=4, repeats=2, seed=1))
 settings = {
     "random-forest": {"n_estimators": 20}, "extra-trees": {"n_estimators": 20}, "xgboost": {"n_estimators": 20},
-    "dnn": {"epochs": 4}, "vae-dnn": {"epochs": 4}, "crossperf": {"steps": 60, "vae_steps": 40, "trees": 16},
+    "dnn": {"epochs": 2, "tune": False}, "vae-dnn": {"epochs": 2, "tune": False},
+    "crossperf": {"steps": 40, "vae_steps": 30, "trees": 16},
 }
 answers = {}
 for name in sys.argv[2:]:
@@ -42,6 +43,7 @@ def trained(folder: Path, threads: int, turn: int) -> dict[str, Any]:
     path = folder / f"{threads}-{turn}.npz"
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     env = {**os.environ, **dict.fromkeys(names, str(threads)), "PYTHONHASHSEED": str(turn)}
+    env |= {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}  # on a busy machine threads that spin take minutes
     subprocess.run([sys.executable, "-c", PROGRAM, path, *WHATEVER_THREADS, *BY_THREADS], env=env, check=True)
     with np.load(path) as held:
         return dict(held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import shutil
 import sys
 import tempfile
@@ -124,6 +125,11 @@ def progress_line() -> Iterator[Callable[[str | None], None]]:
         yield show
     finally:
         show(None)
+
+
+def draw_into_files() -> None:
+    """Let Matplotlib draw into files alone, whatever windows the user's environment asks it for."""
+    os.environ["MPLBACKEND"] = "agg"
 
 
 def refuse_existing(path: Path) -> None:

@@ -9,7 +9,7 @@ import click
 
 from crossperf.cli.evaluations import SOURCE, TABLE, evaluation_of
 from crossperf.cli.options import PATH, overwrite
-from crossperf.cli.output import say, tell, wrote
+from crossperf.cli.output import draw_into_files, say, tell, wrote
 
 
 @click.command()
@@ -26,6 +26,7 @@ def report(source: Path, table: Path | None, output: Path, overwrite: bool) -> N
     from crossperf.report import FOLDER, PAGE, write
     from crossperf.report import sentences as meaning
 
+    draw_into_files()
     FOLDER.refuse_unless_free(output, overwrite=overwrite)
     evaluation = evaluation_of(source, table)
     command = ["crossperf", "report", str(source), *([str(table)] if table else []), "-o", str(output)]

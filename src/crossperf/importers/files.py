@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,6 +34,18 @@ def named_after(command: str) -> dict[str, Any]:
     except ValueError:
         words = command.split()
     return {"app": PurePosixPath(words[0]).name, "input": " ".join(words[1:]) or None} if words else {}
+
+
+def utc_time(seconds: float) -> str | None:
+    """Return a moment since 1970 as a text; ``None`` where no calendar has it.
+
+    >>> utc_time(0.0), utc_time(1e20)
+    ('1970-01-01T00:00:00+00:00', None)
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def start_of(path: Path, n_bytes: int = 1 << 16) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,14 +11,16 @@ GIGABYTE = 10**9
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that a fit takes: whatever the table, for each cell, and for each number of a cell.
+    """Bytes that a fit takes: whatever the table, for each cell, each number of a cell, and each pair of cells.
 
-    The numbers of a cell are its features and its times.
+    The numbers of a cell are its features and its times. Pairs are of the first `paired` cells.
     """
 
     base: float
     each_cell: float = 0.0
     each_number: float = 8.0
+    each_pair: float = 0.0
+    paired: int = 0
 
     def bytes_for(self, cells: int, features: int, platforms: int) -> float:
         """Return about how many bytes a fit takes at its peak.
@@ -25,19 +28,21 @@ class Need:
         >>> Need(1e9, 1000.0, 10.0).bytes_for(1_000_000, 90, 10) / 1e9
         3.0
         """
-        return self.base + cells * (self.each_cell + self.each_number * (features + platforms))
+        each = self.each_cell + self.each_number * (features + platforms)
+        return self.base + cells * each + self.each_pair * min(cells, self.paired) ** 2
 
     def cells_within(self, most: float, features: int, platforms: int) -> int:
         """Return about how many cells take no more than a number of bytes; 0 where none do."""
-        each = self.each_cell + self.each_number * (features + platforms)
-        return max(0, int((most - self.base) / each))
+        sizes = range(0, 10**9)
+        return max(0, bisect_right(sizes, most, key=lambda cells: self.bytes_for(cells, features, platforms)) - 1)
 
 
-#: By model; one that is not here takes what `_OTHERS` tells.
+#: By model, as measured (``docs/limits.md``); one that is not here takes what `_OTHERS` tells.
 _NEEDS = {
-    "crossperf": Need(2.5e9, 25_000.0, 40.0),
-    "random-forest": Need(0.5e9, 15_000.0, 24.0),
-    "extra-trees": Need(0.5e9, 15_000.0, 24.0),
+    # Trees take most; the Gaussian process of up to 8,000 cells takes 1.7 GB.
+    "crossperf": Need(0.5e9, 28_000.0, 350.0, 26.0, 8000),
+    "random-forest": Need(0.4e9, 12_000.0, 200.0),
+    "extra-trees": Need(0.4e9, 12_000.0, 200.0),
 }
 _OTHERS = Need(0.5e9, 0.0, 40.0)
 
@@ -74,7 +79,7 @@ def advice(name: str, cells: int, features: int, platforms: int, free: float | N
     """Return a sentence about the memory that a fit takes; ``None`` where it is little, and there is more than enough.
 
     >>> advice("crossperf", 200_000, 40, 6, 4e9)
-    'crossperf on 200,000 cells takes about 8 GB of memory, and 4 GB are free: use --sample 50000, or fewer platforms.'
+    'crossperf on 200,000 cells takes about 11 GB of memory, and 4 GB are free: use --sample 40000, or fewer platforms.'
     >>> advice("ridge", 1000, 40, 6, 4e9) is None
     True
     """

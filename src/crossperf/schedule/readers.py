@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from crossperf.arrays import Floats
-from crossperf.documents import MEGABYTE, parse, read_bytes, read_text
+from crossperf.documents import MEGABYTE, opened, parse, read_bytes, read_text
 from crossperf.errors import SettingsError, did_you_mean, some_of
 from crossperf.runs import table as runs_table
 from crossperf.schedule.machines import Machines, price_of
@@ -49,8 +49,8 @@ def read_times(
     if path.suffix == ".json":
         return _from_json(path)
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            header = lines.readline(_MOST_BYTES).strip().split(",")
+        with opened(path) as lines:
+            header = lines.readline(4 * MEGABYTE).decode(errors="replace").strip().split(",")
         if not {"platform", "runtime_s"} <= set(header):
             return _from_csv(path, cells)
     return from_runs(runs_table.read(path), reference=reference)
