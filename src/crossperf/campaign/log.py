@@ -7,6 +7,7 @@ import lzma
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -141,7 +142,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
     archive = archive_of(path)
     if archive.exists():
         try:
-            with opened(archive) as raw, lzma.open(raw, "rt", encoding="utf-8") as file:
+            with opened(archive) as raw, TextIOWrapper(lzma.LZMAFile(raw), encoding="utf-8") as file:
                 yield from (row for row in map(json.loads, lines_of(file)) if isinstance(row, dict))
         except (lzma.LZMAError, EOFError, ValueError, OSError) as error:
             problem = f"does not read as a log that was put away ({error})"
@@ -237,7 +238,11 @@ def _record(kind: type[Record], line: Mapping[str, Any], path: Path) -> Record:
 def machines(folder: Path) -> dict[str, MachineFacts]:
     """Return the facts of the machine of each platform, as it was when its inputs were timed last."""
     of_platforms = [line for line in lines(folder / TIMES) if "facts" in line]
-    return {line["platform"]: MachineFacts.from_json(line["facts"]) for line in of_platforms}
+    try:
+        return {str(line["platform"]): MachineFacts.from_json(line["facts"]) for line in of_platforms}
+    except (KeyError, ValueError) as error:
+        expected = f"what a campaign writes about a machine ({error})"
+        raise CollectError(f"{folder / TIMES}: found other facts, expected {expected}. Remove the line.") from error
 
 
 def in_words(seconds: float) -> str:

@@ -131,18 +131,24 @@ def from_jobcomp(path: str | os.PathLike[str]) -> Reading:
         raise HistoryError(f"{path}: cannot be read ({error.strerror}). {advice}", path=str(path)) from error
     reading = Reading()
     for number, line in enumerate(text.split("\n")[:-1], start=1):
-        if row := _JOBCOMP.fullmatch(line):
-            reading.jobs.append(_jobcomp_job(row))
+        row = _JOBCOMP.fullmatch(line)
+        job = _jobcomp_job(row) if row else None
+        if job is not None:
+            reading.jobs.append(job)
         elif line.strip():
             problem = f"found {line[:40]!r}, expected 'JobId=... Name=... JobState=...'"
             reading.problems.append(f"{path}, line {number:,}: {problem}; left out.")
     return reading
 
 
-def _jobcomp_job(row: re.Match[str]) -> FinishedJob:
+def _jobcomp_job(row: re.Match[str]) -> FinishedJob | None:
+    """Return a job; ``None`` where its times are none of a calendar."""
     seconds, cluster = 0.0, _CLUSTER.match(row[0])
     if not {row["start"], row["end"]} & {"Unknown", "None"} and row["nodes"] != "0":
-        seconds = (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).total_seconds()
+        try:
+            seconds = (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).total_seconds()
+        except ValueError:
+            return None
     names = (cluster[1] if cluster else "", row["job"], row["name"], row["user"], row["partition"])
     return FinishedJob(*names, row["state"], seconds, int(row["nodes"]), row["start"])
 

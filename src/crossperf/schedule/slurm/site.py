@@ -98,6 +98,8 @@ def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
         facts = parse(text.encode())
         if facts.get("format", FORMAT) != FORMAT:
             raise _refusal(str(path), f"found format {shown(facts['format'])}, expected {FORMAT}. Upgrade crossperf.")
+        if not isinstance(facts.get("default"), str | None):
+            raise _refusal(str(path), f"found the default {shown(facts['default'])}, expected the name of a partition.")
         rows, stated = [dict(row) for row in facts["partitions"]], facts.get("default")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"does not read as a mapping ({type(error).__name__}: {error})"
