@@ -45,7 +45,18 @@ def test_a_result_about_new_platforms_is_converted(crossperf: Crossperf, runs_fi
     assert json.loads(Path("new.json").read_text()) == json.loads(Path("old.json").read_text())
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FORMAT_2.glob("*/model.json")))
+KINDS = sorted(path.parent.name for path in FORMAT_2.glob("*/model.json"))
+
+
+def test_a_default_model_of_the_last_format_has_to_be_trained_again(crossperf: Crossperf) -> None:
+    done = crossperf("convert", FORMAT_2 / "crossperf", "-o", "new")
+    assert done.status == 1
+    assert done.stderr.startswith("error: model: found a default model of format 2")
+    assert done.stderr.endswith("Train it again.\n")
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "crossperf"])
 def test_a_model_of_the_last_format_answers_the_same_once_it_is_converted(
     crossperf: Crossperf, new_file: Path, name: str
 ) -> None:

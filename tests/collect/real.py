@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,6 +25,18 @@ def need(*programs: str) -> None:
     missing = [name for name in programs if shutil.which(name) is None]
     if missing:
         unavailable(f"{', '.join(missing)} not installed; 'make test' as root installs what the tests need")
+
+
+def need_papi_that_counts() -> None:
+    """Go on only where PAPI knows the processor: where it does not, it counts no software events either.
+
+    That is no part that could be installed, so it is a skip in CI as well.
+    """
+    need("papi_component_avail")
+    shown = subprocess.run(["papi_component_avail"], capture_output=True, text=True, check=True).stdout
+    name, reason = re.search(r"Name: +(perf_event) .*\n(.*)", shown).groups()  # type: ignore[union-attr]
+    if "Disabled" in reason:
+        pytest.skip(f"PAPI's {name} does not count on this processor:{reason.partition('Disabled:')[2]}")
 
 
 def compiled(source: str, folder: Path, *options: str) -> Path:

@@ -19,7 +19,7 @@ import pytest
 
 from crossperf.collect import libpapi, papi
 from crossperf.errors import CollectError
-from tests.collect.real import compiled, need, unavailable
+from tests.collect.real import compiled, need, need_papi_that_counts, unavailable
 
 
 @pytest.fixture
@@ -102,7 +102,8 @@ def preset_file(folder: Path) -> Path:
 
 def counted(folder: Path, command: list[str], counters: int = 4, **settings: Any) -> dict[str, Any]:
     """Count in a process of its own, which the lent processor is preloaded into."""
-    need("papi_avail", "gcc")
+    need("gcc")
+    need_papi_that_counts()
     lent = compiled("fake_pmu.c", folder, "-shared", "-fPIC", "-ldl")
     environment = os.environ | {"LD_PRELOAD": str(lent), "FAKE_PMU_COUNTERS": str(counters)}
     environment["PAPI_CSV_EVENT_FILE"] = str(preset_file(folder))

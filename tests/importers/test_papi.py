@@ -12,7 +12,7 @@ import pytest
 from crossperf.errors import ProfileFileError
 from crossperf.importers import papi
 from crossperf.importers.measurement import to_run
-from tests.collect.real import need, unavailable
+from tests.collect.real import need, need_papi_that_counts, unavailable
 
 DATA = Path(__file__).parents[1] / "data" / "papi"
 RECORDED = DATA / "papi_hl_output"
@@ -168,7 +168,8 @@ def test_an_empty_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_the_installed_papi_writes_what_is_read(tmp_path: Path) -> None:
-    need("gcc", "papi_avail")
+    need("gcc")
+    need_papi_that_counts()
     program = tmp_path / "regions"
     build = ["gcc", "-O1", str(DATA / "regions.c"), "-o", str(program), "-lpapi", "-lpthread"]
     if subprocess.run(build, capture_output=True, check=False).returncode:

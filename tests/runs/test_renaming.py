@@ -73,11 +73,12 @@ def test_a_wrong_name_is_named(table: Path, names: dict[str, list[str]], sentenc
     assert not table.with_name("out.jsonl").exists()
 
 
-def test_no_file_is_replaced(table: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.jsonl"
-    other.write_text("mine\n")
-    for output, words in ((other, "exists already and was left as it is"), (table, "which this command reads")):
-        arguments = ["runs", "rename", str(table), "--platform", "epyc=x", "-o", str(output)]
-        assert words in str(CliRunner().invoke(commands, arguments).exception)
+@pytest.mark.parametrize(("name", "words"), [("runs.jsonl", "which this command reads"), ("other", "exists already")])
+def test_no_file_is_replaced(table: Path, name: str, words: str) -> None:
+    target = table.with_name(name)
+    before = target.read_bytes() if target.exists() else b"kept"
+    target.write_bytes(before)
+    done = CliRunner().invoke(commands, ["runs", "rename", str(table), "--platform", "epyc=x", "-o", str(target)])
+    assert words in str(done.exception)
+    assert target.read_bytes() == before
     assert read_jsonl(table) == RUNS
-    assert other.read_text() == "mine\n"

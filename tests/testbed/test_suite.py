@@ -85,9 +85,13 @@ def test_threads_and_repeated_passes_change_no_answer(program: Path, name: str) 
 
 
 def test_a_batch_of_passes_takes_at_least_five_milliseconds(program: Path) -> None:
-    facts = answer(program, SMALLEST["triad"], "--repeats", "5")
-    assert len(facts["seconds"]) == 5
-    assert min(facts["seconds"]) * facts["passes"] >= 5e-3
+    """On a busy machine a pass may be interrupted for long, and then fewer passes or repeats are made: try again."""
+
+    def as_asked() -> bool:
+        facts = answer(program, SMALLEST["triad"], "--repeats", "5")
+        return len(facts["seconds"]) == 5 and min(facts["seconds"]) * facts["passes"] >= 5e-3
+
+    assert any(as_asked() for _ in range(10))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.cells import Split
-from crossperf.dataset.features import Features
+from crossperf.dataset.features import MEASURED, Features
 from crossperf.dataset.pairing import Dataset
 from crossperf.errors import MissingDependencyError
 from crossperf.model.base import Groups, Predictor
@@ -31,6 +31,7 @@ from crossperf.model.fitted.blend import Blend, Patterns
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, Limits, contrast
+from crossperf.model.fitted.workloads import KnownWorkloads
 from crossperf.model.learn.stacking import HeldBack
 from crossperf.model.learn.together import common_contrast, grow
 
@@ -157,18 +158,21 @@ class Crossperf(Predictor):
         )
         plain_nf, cells = standard_ne[:, : len(features.columns)], (groups.workload_n, groups.cpu_n)
         novelty = fit_novelty(plain_nf, *cells, latent_dim=self.latent_dim, steps=self.vae_steps, **where)
+        measured_nf = plain_nf[:, features.columns.mask(*MEASURED)]
+        workloads, away_rn = self._know(measured_nf, features.source_n, groups.workload_n, folds)
         held = HeldBack(
             np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp, lookup_rnp], axis=1),
             apart_rn,
             left_out.gap_rn,
+            away_rn,
             np.stack([np.arange(len(features)), groups.workload_n, groups.app_n]),
         )
         nearness = held.nearness()
-        weights_rm = held.weights(contrast_np)
-        intervals = held.intervals(features, contrast_np, nearness, weights_rm, self.seed)
+        gate = held.gate(contrast_np, nearness)
+        intervals = held.intervals(features, contrast_np, nearness, gate, self.seed)
         active = novelty.active_units
         self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
-        members, trust = (encoder, forest, lookup, ensemble, process), (nearness, weights_rm, novelty, intervals)
+        members, trust = (encoder, forest, lookup, ensemble, process), (workloads, nearness, gate, novelty, intervals)
         known_workload_b = groups.workload_n[novelty.row_b]
         return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b, base_p)
 
@@ -191,6 +195,22 @@ class Crossperf(Predictor):
         seen = [all_n if blind_n.all() else ~blind_n for blind_n in folds.blind_mn]
         blind = [grown(_BLIND_TREES, seen_n, self.seed + m + 1) for m, seen_n in enumerate(seen)]
         return grown(self.trees, all_n, self.seed), blind
+
+    def _know(
+        self, measured_nf: Floats, source_n: Integers, workload_n: Integers, folds: _Folds
+    ) -> tuple[KnownWorkloads, Floats]:
+        """Return the known workloads, and how far each cell is from those that a member as blind to it has seen."""
+        sources = int(source_n.max(initial=-1)) + 1
+
+        def away(blind_n: Mask) -> Floats:
+            seen_n = ~blind_n if not blind_n.all() else blind_n
+            known = KnownWorkloads.fit(measured_nf[seen_n], source_n[seen_n], workload_n[seen_n], sources)
+            away_n = np.full(len(blind_n), np.nan)
+            away_n[blind_n] = known.distance(measured_nf[blind_n], source_n[blind_n])
+            return away_n
+
+        known = KnownWorkloads.fit(measured_nf, source_n, workload_n, sources)
+        return known, folds.out_of_fold(np.stack([away(blind_n) for blind_n in folds.blind_mn]))
 
 
 def _background(features: Features, rng: np.random.Generator) -> Features:

@@ -15,13 +15,14 @@ def held_back(rng: np.random.Generator, cells: int = 400) -> tuple[HeldBack, np.
         0.7, 1.4, (3, cells)
     )
     gap = np.stack([np.full(cells, 0.1), np.full(cells, 0.3), np.full(cells, 0.6)]) * rng.uniform(0.7, 1.4, (3, cells))
-    return HeldBack(predicted, apart, gap, np.tile(np.arange(cells), (3, 1))), truth
+    away = np.stack([np.full(cells, 0.5), np.full(cells, 5.0), np.full(cells, 50.0)])
+    return HeldBack(predicted, apart, gap, away, np.tile(np.arange(cells), (3, 1))), truth
 
 
 def test_a_cell_with_the_signs_of_known_workloads_counts_as_one() -> None:
     held, _ = held_back(np.random.default_rng(0))
     nearness = held.nearness()
-    share = nearness(nearness.signs(np.array([0.01, 0.2, 0.5]), np.array([0.1, 0.3, 0.6])))
+    share = nearness(nearness.signs(np.array([0.01, 0.2, 0.5]), np.array([0.1, 0.3, 0.6]), np.array([0.5, 5.0, 50.0])))
     assert (share.argmax(axis=1) == [0, 1, 2]).all()
     assert (share.max(axis=1) > 0.8).all()
     np.testing.assert_allclose(share.sum(axis=1), 1.0)
@@ -51,17 +52,43 @@ def test_who_erred_more_counts_for_less_by_the_fourth_power() -> None:
 
 def test_where_nothing_was_held_out_all_members_and_ways_count_the_same() -> None:
     nothing = np.full((3, 2, 5, 2), np.nan)
-    held = HeldBack(nothing, np.full((3, 5), np.nan), np.full((3, 5), np.nan), np.tile(np.arange(5), (3, 1)))
+    held = HeldBack(nothing, *np.full((3, 3, 5), np.nan), np.tile(np.arange(5), (3, 1)))
     np.testing.assert_allclose(held.weights(np.zeros((5, 2))), 0.5)
     nearness = held.nearness()
-    np.testing.assert_allclose(nearness(nearness.signs(np.ones(2), np.ones(2))), 1 / 3)
+    signs = nearness.signs(np.ones(2), np.ones(2), np.ones(2))
+    gate = held.gate(np.zeros((5, 2)), nearness)
+    np.testing.assert_allclose(gate(nearness(signs), nearness.standard(signs)), 0.5)
+    np.testing.assert_allclose(nearness(nearness.signs(np.ones(2), np.ones(2), np.ones(2))), 1 / 3)
 
 
 def test_with_one_way_of_holding_out_every_cell_counts_as_such() -> None:
     held, truth = held_back(np.random.default_rng(3), cells=60)
     predicted = held.predicted_rmnp.copy()
     predicted[1:] = np.nan
-    one = HeldBack(predicted, held.apart_rn, held.gap_rn, held.group_rn)
+    one = HeldBack(predicted, held.apart_rn, held.gap_rn, held.away_rn, held.group_rn)
     nearness = one.nearness()
-    np.testing.assert_allclose(nearness(nearness.signs(np.ones(2), np.ones(2))), [[1, 0, 0], [1, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(
+        nearness(nearness.signs(np.ones(2), np.ones(2), np.ones(2))), [[1, 0, 0], [1, 0, 0]], atol=1e-12
+    )
     assert one.weights(truth)[0, 0] > 0.9
+
+
+def test_signs_move_the_weights_to_whom_they_favour() -> None:
+    """Of cells of one way the first member is right where trees agree, the second where they do not."""
+    rng = np.random.default_rng(4)
+    truth, cells = rng.standard_normal((600, 3)), 600
+    agree = rng.random(cells) < 0.5
+    errors = np.where(agree, [[0.02], [0.5]], [[0.5], [0.02]])[:, :, None] * rng.standard_normal((2, cells, 3))
+    predicted = np.full((3, 2, cells, 3), np.nan)
+    predicted[1] = truth + errors
+    apart = np.where(agree, 0.01, 1.0) * rng.uniform(0.8, 1.2, cells)
+    held = HeldBack(
+        predicted, np.tile(apart, (3, 1)), np.full((3, cells), 0.5), np.ones((3, cells)), np.zeros((3, cells), int)
+    )
+    nearness = held.nearness()
+    gate = held.gate(truth, nearness)
+    np.testing.assert_allclose(gate.weights_rm[1], 0.5, atol=0.1)
+    signs = nearness.signs(np.array([0.01, 1.0]), np.full(2, 0.5), np.ones(2))
+    weights = gate(nearness(signs), nearness.standard(signs))
+    assert weights[0, 0] > 0.85
+    assert weights[1, 1] > 0.85

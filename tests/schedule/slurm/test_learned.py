@@ -167,9 +167,7 @@ def test_what_was_not_learned_is_told() -> None:
     ]
 
 
-def test_a_name_that_is_no_utf8_is_learned_and_half_a_character_is_refused(
-    crossperf: Crossperf, no_slurm: None
-) -> None:
+def test_a_name_that_is_no_utf8_is_learned_and_half_a_letter_is_refused(crossperf: Crossperf, no_slurm: None) -> None:
     line = (
         b"JobId=%d UserId=ann(1001) GroupId=x(1) Name=caf\xe9 JobState=COMPLETED Partition=%s TimeLimit=60 "
         b"StartTime=2026-07-01T10:00:00 EndTime=2026-07-01T10:0%d:00 NodeList=n1 NodeCnt=1 ProcCnt=4 WorkDir=/ \n"

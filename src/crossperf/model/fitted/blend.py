@@ -2,13 +2,14 @@
 
 Each member predicts the *contrast* of a cell, its log times on the platforms less their mean; the level, which sets
 the time relative to the source, comes from the trees. One kind of trees learned the contrast itself: for a run of a
-known workload most of them lead to that workload, and agree. How far they differ, and how far the process is from the
-nearest known cell, tell how likely a run is a known workload, another input of a known application, or neither; and
-that sets the weights of the members and the width of the intervals.
+known workload most of them lead to that workload, and agree. How far they differ, how far the process is from the
+nearest known cell, and how far the run is from the nearest known workload, tell how likely it is a run of a known
+workload, another input of a known application, or neither; and that sets the weights of the members and the width of
+the intervals.
 """
 
 # N cells (known, or asked about B at a time), F features, E features and their rates, P platforms, M members,
-# R ways of holding out from near to far, D signs, T patterns of measured features
+# R ways of holding out from near to far, Z signs, D signs and their products, T patterns of measured features
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ from typing import ClassVar
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
-from crossperf.dataset.features import SOURCE, Features
+from crossperf.dataset.features import MEASURED, SOURCE, Features
 from crossperf.model.fitted.confidence import Forecast, Intervals, Novelty, distinct
 from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, contrast
+from crossperf.model.fitted.workloads import KnownWorkloads
 
 #: Cells that are predicted at a time.
 _CHUNK = 2048
@@ -31,6 +33,10 @@ _CHUNK = 2048
 COINCIDE = 1e-10
 #: Kernel values computed at a time: few enough that they stay in the caches from the product to the exponential.
 _CACHED = 500_000
+#: A distance to a known workload that says no more than 0, in the spread of its runs.
+_SAME_WORKLOAD = 1e-3
+#: How many spreads from their mean the signs count, and what a member weighs before the signs speak.
+REACH, LEAST_WEIGHT = 4.0, 1e-3
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class GaussianProcess:
 
 @dataclass(frozen=True)
 class Nearness:
-    """How likely a cell is as near to known ones as those held out in each way: logistic regression on two signs."""
+    """How likely a cell is as near to known ones as those held out in each way: logistic regression on three signs."""
 
     #: What the disagreement of trees is measured in, so that its logarithm is finite where they agree.
     unit: float
@@ -84,21 +90,46 @@ class Nearness:
     weights_rd: Floats
     bias_r: Floats
 
-    def signs(self, apart_n: Floats, gap_n: Floats) -> Floats:
-        """Return how far the trees differ, on a log scale, and the gap to the nearest known cell."""
-        return np.column_stack([np.log1p(apart_n / self.unit), gap_n])
+    def signs(self, apart_n: Floats, gap_n: Floats, away_n: Floats) -> Floats:
+        """Return how far the trees differ, the gap to the nearest known cell, and how far the nearest workload is."""
+        return np.column_stack([np.log1p(apart_n / self.unit), gap_n, np.log(away_n + _SAME_WORKLOAD)])
 
-    def __call__(self, signs_n2: Floats) -> Floats:
+    def standard(self, signs_nz: Floats) -> Floats:
+        """Return the signs and their products, standard among the cells held out."""
+        return (with_products(signs_nz) - self.mean_d) / self.spread_d
+
+    def __call__(self, signs_nz: Floats) -> Floats:
         """Return the share of each way of holding out, N x R."""
-        standard_nd = (with_products(signs_n2) - self.mean_d) / self.spread_d
-        score_nr = standard_nd @ self.weights_rd.T + self.bias_r
-        share_nr = np.exp(score_nr - score_nr.max(axis=1, keepdims=True))
-        return np.asarray(share_nr / share_nr.sum(axis=1, keepdims=True))
+        return _softmax(self.standard(signs_nz) @ self.weights_rd.T + self.bias_r)
 
 
-def with_products(signs_n2: Floats) -> Floats:
-    """Return the signs, their squares and their product."""
-    return np.column_stack([signs_n2, np.square(signs_n2), signs_n2.prod(axis=1)])
+@dataclass(frozen=True)
+class Gate:
+    """Whom to trust for a cell: weights for each way of holding out, mixed by nearness, then moved by the signs.
+
+    With ``w`` the mixed weights, member m counts in proportion to ``(w_m + a little) exp(signs . moves_m + bias_m)``: a
+    mixture of experts (Jacobs et al. 1991) that starts from what each way taught.
+    """
+
+    weights_rm: Floats
+    moves_dm: Floats
+    bias_m: Floats
+
+    def __call__(self, share_nr: Floats, standard_nd: Floats) -> Floats:
+        """Return the weights of the members, N x M."""
+        moved_nm = np.clip(standard_nd, -REACH, REACH) @ self.moves_dm + self.bias_m
+        return _softmax(np.log(share_nr @ self.weights_rm + LEAST_WEIGHT) + moved_nm)
+
+
+def _softmax(score_nm: Floats) -> Floats:
+    share_nm = np.exp(score_nm - score_nm.max(axis=1, keepdims=True))
+    return np.asarray(share_nm / share_nm.sum(axis=1, keepdims=True))
+
+
+def with_products(signs_nz: Floats) -> Floats:
+    """Return the signs, their squares and their products."""
+    first, second = np.triu_indices(signs_nz.shape[1])
+    return np.column_stack([signs_nz, signs_nz[:, first] * signs_nz[:, second]])
 
 
 @dataclass(frozen=True)
@@ -106,7 +137,7 @@ class Blended:
     """What the members say of cells: log relative times, signs of nearness, and the share of each way."""
 
     predicted_np: Floats
-    signs_n2: Floats
+    signs_nz: Floats
     share_nr: Floats
 
 
@@ -153,8 +184,9 @@ class Blend:
     lookup: Forest
     ensemble: Ensemble
     process: GaussianProcess
+    workloads: KnownWorkloads
     nearness: Nearness
-    weights_rm: Floats
+    gate: Gate
     novelty: Novelty
     intervals: Intervals
     patterns: Patterns
@@ -175,7 +207,7 @@ class Blend:
     def forecast(self, features: Features) -> Forecast:
         """Return predictions with the errors they may have; ask for some hundred cells at a time."""
         answer = self._ask(features)
-        error_nbp = self.intervals.errors(difficulty(features, answer.signs_n2), answer.share_nr)
+        error_nbp = self.intervals.errors(difficulty(features, answer.signs_nz), answer.share_nr)
         scores = self.novelty.scores(self._standard(features))
         return Forecast(answer.predicted_np, error_nbp, self.intervals.coverage(answer.share_nr), scores)
 
@@ -199,9 +231,13 @@ class Blend:
         known_np, apart_n = self.lookup.predict_median(log_ne)
         process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
         members_mnp = np.stack([self.ensemble.predict(standard_ne), trees_np, process_np, known_np])
-        signs_n2 = self.nearness.signs(apart_n, gap_n)
-        share_nr = self.nearness(signs_n2)
-        return blended(members_mnp, share_nr @ self.weights_rm) + level_n[:, None], signs_n2, share_nr
+        # What a run lacks was taken from a known one, and would make it look like that one.
+        measured_nf = self._standard(features)[:, features.columns.mask(*MEASURED)]
+        away_n = self.workloads.distance(measured_nf, features.source_n)
+        signs_nz = self.nearness.signs(apart_n, gap_n, away_n)
+        share_nr = self.nearness(signs_nz)
+        weights_nm = self.gate(share_nr, self.nearness.standard(signs_nz))
+        return blended(members_mnp, weights_nm) + level_n[:, None], signs_nz, share_nr
 
     def _completed(self, features: Features) -> Features:
         """Return cells with the nearest known run's value for counters that their source offers and they lack."""
@@ -221,6 +257,6 @@ def blended(contrast_mnp: Floats, weights_nm: Floats) -> Floats:
     return np.asarray((contrast_mnp * weights_nm.T[:, :, None]).sum(axis=0))
 
 
-def difficulty(features: Features, signs_n2: Floats) -> Floats:
+def difficulty(features: Features, signs_nz: Floats) -> Floats:
     """Return what indicates how hard a cell is: signs of nearness, and the source it was measured on."""
-    return np.column_stack([signs_n2, features.values_nf[:, features.columns.mask(SOURCE)]])
+    return np.column_stack([signs_nz, features.values_nf[:, features.columns.mask(SOURCE)]])

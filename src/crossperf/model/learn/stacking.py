@@ -1,6 +1,7 @@
 """What out-of-fold predictions teach: how near a run is to known ones, whom to trust there, and how far."""
 
-# N cells, P platforms, M members, R ways of holding out from near to far, H cells held out, D signs and products
+# N cells, P platforms, M members, R ways of holding out from near to far, H cells held out, Z signs,
+# D signs and their products
 
 from __future__ import annotations
 
@@ -8,10 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
+from torch.nn import functional
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
-from crossperf.model.fitted.blend import Nearness, blended, difficulty, with_products
+from crossperf.model.fitted.blend import LEAST_WEIGHT, REACH, Gate, Nearness, blended, difficulty, with_products
 from crossperf.model.fitted.confidence import Intervals, Residuals
 
 #: A member that erred more counts for less, by this power of the ratio.
@@ -21,6 +24,9 @@ _MANY_GROUPS = 20
 #: Steps and rate of the search for the weights that would have been best.
 _STEPS, _RATE = 300, 0.3
 _MOST_ERRORS = 20_000
+#: The same for how signs move the weights, what keeps them where they were, and from where on errors count linearly.
+_MOVE_STEPS, _MOVE_RATE, _MOVE_PENALTY, _MOVE_HUBER = 200, 0.05, 0.03, 0.02
+_MOST_MOVED = 60_000
 #: A score that no cell reaches: a way in which nothing was held out is never the nearest one.
 _NEVER = -1e3
 
@@ -30,18 +36,21 @@ class HeldBack:
     """Out-of-fold predictions of each member, for each way of holding out; NaN for cells in no fold.
 
     ``apart_rn`` is how far the trees differ that look a workload up, ``gap_rn`` how far the process is from the nearest
-    cell it has seen, ``group_rn`` what a cell was held out with: itself, its workload, its application.
+    cell it has seen, ``away_rn`` how far the nearest workload is of which a cell was seen, ``group_rn`` what a cell was
+    held out with: itself, its workload, its application.
     """
 
     predicted_rmnp: Floats
     apart_rn: Floats
     gap_rn: Floats
+    away_rn: Floats
     group_rn: Integers
 
     @cached_property
     def known_rn(self) -> Mask:
         """Which cells were held out in each way."""
-        return np.asarray(~(np.isnan(self.predicted_rmnp).any(axis=(1, 3)) | np.isnan(self.apart_rn + self.gap_rn)))
+        signs_rn = self.apart_rn + self.gap_rn + self.away_rn
+        return np.asarray(~(np.isnan(self.predicted_rmnp).any(axis=(1, 3)) | np.isnan(signs_rn)))
 
     @cached_property
     def ways(self) -> list[int]:
@@ -49,29 +58,56 @@ class HeldBack:
         return [int(r) for r in np.flatnonzero(self.known_rn.any(axis=1))]
 
     def nearness(self) -> Nearness:
-        """Return how to tell from two signs in which way a cell counts as held out, all ways being as likely."""
+        """Return how to tell from signs in which way a cell counts as held out, all ways being as likely."""
         from sklearn.linear_model import LogisticRegression
 
         ways, ways_in_all = self.ways, len(self.known_rn)
-        apart_h, gap_h = (
-            np.concatenate([own_rn[r, self.known_rn[r]] for r in ways] or [np.zeros(1)])
-            for own_rn in (self.apart_rn, self.gap_rn)
-        )
-        positive = apart_h[apart_h > 0]
+        positive = np.concatenate([self.apart_rn[r, self.known_rn[r]] for r in ways] or [np.zeros(1)])
+        positive = positive[positive > 0]
         unit = float(np.quantile(positive, 0.05)) if len(positive) else 1.0
         bias_r = np.full(ways_in_all, _NEVER)
         bias_r[ways or slice(None)] = 0.0
-        blank = Nearness(unit, np.zeros(5), np.ones(5), np.zeros((ways_in_all, 5)), bias_r)
-        if len(ways) < 2:
+        products = with_products(np.zeros((1, 3))).shape[1]
+        blank = Nearness(unit, np.zeros(products), np.ones(products), np.zeros((ways_in_all, products)), bias_r)
+        if not ways:
             return blank
-        signs_hd = with_products(blank.signs(apart_h, gap_h))
+        signs_hd = with_products(np.concatenate([self._signs(blank, r) for r in ways]))
         mean_d, spread_d = signs_hd.mean(axis=0), np.maximum(signs_hd.std(axis=0), 1e-9)
-        way_h = np.repeat(ways, [self.known_rn[r].sum() for r in ways])
-        fitted = LogisticRegression(class_weight="balanced", max_iter=1000).fit((signs_hd - mean_d) / spread_d, way_h)
         weights_rd = blank.weights_rd.copy()
-        scored = ways if len(ways) > 2 else ways[1:]  # of two, scikit-learn scores the second against the first
-        weights_rd[scored], bias_r[scored] = fitted.coef_, fitted.intercept_
+        if len(ways) > 1:
+            way_h = np.repeat(ways, [self.known_rn[r].sum() for r in ways])
+            regression = LogisticRegression(class_weight="balanced", max_iter=1000)
+            fitted = regression.fit((signs_hd - mean_d) / spread_d, way_h)
+            scored = ways if len(ways) > 2 else ways[1:]  # of two, scikit-learn scores the second against the first
+            weights_rd[scored], bias_r[scored] = fitted.coef_, fitted.intercept_
         return Nearness(unit, mean_d, spread_d, weights_rd, bias_r)
+
+    def _signs(self, nearness: Nearness, way: int) -> Floats:
+        """Return the signs of the cells held out in one way."""
+        return nearness.signs(
+            *(own_rn[way, self.known_rn[way]] for own_rn in (self.apart_rn, self.gap_rn, self.away_rn))
+        )
+
+    def gate(self, truth_np: Floats, nearness: Nearness) -> Gate:
+        """Return the weights of the members by nearness, moved by the signs as has the least error on cells held out.
+
+        Each way counts the same. Signs that tell nothing leave the weights as each way has them.
+        """
+        weights_rm = self.weights(truth_np)
+        members, products = weights_rm.shape[1], len(nearness.mean_d)
+        still = Gate(weights_rm, np.zeros((products, members)), np.zeros(members))
+        if not self.ways:
+            return still
+        signs = [self._signs(nearness, r) for r in self.ways]
+        log_hm = np.log(np.concatenate([nearness(own) for own in signs]) @ weights_rm + LEAST_WEIGHT)
+        signs_hd = np.clip(np.concatenate([nearness.standard(own) for own in signs]), -REACH, REACH)
+        error_mhp = np.concatenate(
+            [self.predicted_rmnp[r][:, self.known_rn[r]] - truth_np[self.known_rn[r]] for r in self.ways], axis=1
+        )
+        count_h = np.concatenate([np.full(len(own), len(own)) for own in signs])
+        some = slice(None, None, max(1, error_mhp[0].size // _MOST_MOVED))
+        moves_dm, bias_m = _moves(error_mhp[:, some], log_hm[some], signs_hd[some], 1.0 / count_h[some])
+        return Gate(weights_rm, moves_dm, bias_m)
 
     def weights(self, truth_np: Floats) -> Floats:
         """Return the weights of the members for each way of holding out, R x M; all the same where none was."""
@@ -85,25 +121,43 @@ class HeldBack:
             weights_rm[r] = many * _best_weights(error_mhp) + (1.0 - many) * _cautious_weights(error_mhp)
         return weights_rm
 
-    def intervals(
-        self, features: Features, truth_np: Floats, nearness: Nearness, weights_rm: Floats, seed: int
-    ) -> Intervals:
+    def intervals(self, features: Features, truth_np: Floats, nearness: Nearness, gate: Gate, seed: int) -> Intervals:
         """Return intervals calibrated on the out-of-fold residuals of each way of holding out."""
         residuals = []
         for r in range(len(self.known_rn)):
             way = r if r in self.ways else (self.ways[-1] if self.ways else None)
             if way is None:
                 # Nothing could be held out: all that is known is how much the targets differ.
-                error_np, signs_n2 = truth_np - np.nanmean(truth_np, axis=0), np.zeros((len(truth_np), 2))
-                residuals.append(Residuals.fit(error_np, difficulty(features, signs_n2), self.group_rn[r], seed))
+                error_np, signs_nz = truth_np - np.nanmean(truth_np, axis=0), np.zeros((len(truth_np), 3))
+                residuals.append(Residuals.fit(error_np, difficulty(features, signs_nz), self.group_rn[r], seed))
                 continue
             known_n = self.known_rn[way]
-            signs_n2 = nearness.signs(self.apart_rn[way, known_n], self.gap_rn[way, known_n])
-            weights_nm = nearness(signs_n2) @ weights_rm
+            signs_nz = self._signs(nearness, way)
+            weights_nm = gate(nearness(signs_nz), nearness.standard(signs_nz))
             error_np = truth_np[known_n] - blended(self.predicted_rmnp[way][:, known_n], weights_nm)
-            signs_nd = difficulty(features[known_n], signs_n2)
+            signs_nd = difficulty(features[known_n], signs_nz)
             residuals.append(Residuals.fit(error_np, signs_nd, self.group_rn[way, known_n], seed))
         return Intervals(tuple(residuals))
+
+
+def _moves(error_mhp: Floats, log_hm: Floats, signs_hd: Floats, weight_h: Floats) -> tuple[Floats, Floats]:
+    """Return how signs move the logarithms of the weights so that the blend errs least, by gradient descent."""
+    known_mhp = ~np.isnan(error_mhp)
+    weight_hp = known_mhp[0] * (weight_h / weight_h.sum() / np.maximum(known_mhp[0].sum(axis=1), 1))[:, None]
+    numbers = (np.nan_to_num(error_mhp), log_hm, signs_hd, weight_hp)
+    error, log, signs, weight = (torch.tensor(values, dtype=torch.float64) for values in numbers)
+    moves = torch.zeros(signs.shape[1], log.shape[1], dtype=torch.float64, requires_grad=True)
+    bias = torch.zeros(log.shape[1], dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([moves, bias], lr=_MOVE_RATE)
+    for _ in range(_MOVE_STEPS):
+        blend = torch.einsum("mhp,hm->hp", error, torch.softmax(log + signs @ moves + bias, dim=1))
+        huber = functional.huber_loss(blend, torch.zeros_like(blend), reduction="none", delta=_MOVE_HUBER)
+        loss = (huber * weight).sum() / _MOVE_HUBER
+        loss = loss + _MOVE_PENALTY * (moves.square().mean() + bias.square().mean())
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return moves.detach().numpy(), bias.detach().numpy()
 
 
 def _cautious_weights(error_mhp: Floats) -> Floats:

@@ -1,0 +1,102 @@
+"""Known workloads by what was measured of them: how far a run is from the nearest, whichever platform it ran on.
+
+Of most counters the same workload shows the same number everywhere, but for what the platform and its tool add. So each
+feature is a workload's value plus a platform's effect, and a feature counts by how little it varies beyond the two: a
+diagonal Mahalanobis distance, as linear discriminant analysis with the workloads for its classes would have it.
+"""
+
+# N cells, F measured features (standard), W known workloads, S source platforms
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from crossperf.arrays import Floats, Integers, Mask
+from crossperf.model.fitted.network import Singles
+
+#: A feature varies by this share of its spread at least: what never varies within a workload must not decide alone.
+_LEAST_SHARE = 0.01
+#: With fewer features in common with any known workload than this, a run is as far as can be.
+_FEWEST_COMMON = 3
+#: No distance is greater.
+FARTHEST = 1e6
+_ROUNDS = 8
+_ROWS = 256
+
+
+@dataclass(frozen=True)
+class KnownWorkloads:
+    """The mean of each workload's runs without the effect of their platforms, and the spread of single runs around it.
+
+    ``seen_wf`` tells which features were measured of a workload; the mean of others is 0.
+    """
+
+    platform_sf: Floats
+    mean_wf: Singles
+    seen_wf: Mask
+    spread_f: Floats
+
+    @classmethod
+    def fit(cls, standard_nf: Floats, source_n: Integers, workload_n: Integers, sources: int) -> Self:
+        """Return what cells tell of their workloads: least squares of workload + platform, by alternation."""
+        seen_nf = ~np.isnan(standard_nf)
+        value_nf = np.where(seen_nf, standard_nf, 0.0)
+        names, number_n = np.unique(workload_n, return_inverse=True)
+        # A last row for runs of an unknown platform, which have no effect of their own.
+        platform_sf, mean_wf = np.zeros((sources + 1, standard_nf.shape[1])), np.zeros((len(names), value_nf.shape[1]))
+        count_wf = _sums(number_n, len(names), seen_nf)
+        count_sf = _sums(source_n, sources + 1, seen_nf)
+        for _ in range(_ROUNDS):
+            mean_wf = _sums(number_n, len(names), np.where(seen_nf, value_nf - platform_sf[source_n], 0.0))
+            mean_wf /= np.maximum(count_wf, 1)
+            platform_sf = _sums(source_n, sources + 1, np.where(seen_nf, value_nf - mean_wf[number_n], 0.0))
+            platform_sf /= np.maximum(count_sf, 1)
+        own_nf = np.where(seen_nf, value_nf - platform_sf[source_n], 0.0)
+        several_nf = seen_nf & (count_wf[number_n] > 1)
+        rest_nf = np.where(several_nf, own_nf - mean_wf[number_n], 0.0)
+        free_f = np.maximum(several_nf.sum(axis=0) - (count_wf > 1).sum(axis=0), 1)
+        all_f = np.sqrt(np.square(own_nf).sum(axis=0) / np.maximum(seen_nf.sum(axis=0), 1))
+        spread_f = np.maximum(np.sqrt(np.square(rest_nf).sum(axis=0) / free_f), _LEAST_SHARE * all_f)
+        return cls(platform_sf, mean_wf.astype(np.float32), count_wf > 0, np.where(spread_f > 1e-9, spread_f, 1.0))
+
+    @cached_property
+    def _scaled_wf(self) -> Singles:
+        return np.asarray(self.mean_wf / self.spread_f * self.seen_wf, np.float32)
+
+    @cached_property
+    def _known_wf(self) -> Singles:
+        return self.seen_wf.astype(np.float32)
+
+    def distance(self, standard_nf: Floats, source_n: Integers) -> Floats:
+        """Return how far each cell is from the nearest workload: the root mean square over features, in spreads."""
+        own_nf = (standard_nf - self.platform_sf[source_n]) / self.spread_f
+        starts = range(0, len(own_nf), _ROWS)
+        near = [self._nearest(own_nf[start : start + _ROWS]) for start in starts]
+        return np.concatenate(near) if near else np.zeros(0)
+
+    def _nearest(self, own_nf: Floats) -> Floats:
+        """Return the distance to the nearest workload, which products in single precision are enough to find."""
+        seen_nf = ~np.isnan(own_nf)
+        single_nf, known_nf = np.where(seen_nf, own_nf, 0.0).astype(np.float32), seen_nf.astype(np.float32)
+        common_nw = known_nf @ self._known_wf.T
+        square_nw = np.square(single_nf) @ self._known_wf.T
+        square_nw += known_nf @ np.square(self._scaled_wf).T
+        square_nw -= 2.0 * single_nf @ self._scaled_wf.T
+        square_nw /= np.maximum(common_nw, 1.0)
+        square_nw[common_nw < _FEWEST_COMMON] = np.inf
+        near_n = square_nw.argmin(axis=1)
+        apart_nf = np.where(seen_nf & self.seen_wf[near_n], own_nf - self.mean_wf[near_n] / self.spread_f, 0.0)
+        common_n = (seen_nf & self.seen_wf[near_n]).sum(axis=1)
+        distance_n = np.sqrt(np.square(apart_nf).sum(axis=1) / np.maximum(common_n, 1))
+        return np.where(common_n < _FEWEST_COMMON, FARTHEST, np.minimum(distance_n, FARTHEST))
+
+
+def _sums(number_n: Integers, count: int, values_nf: Any) -> Floats:
+    """Return the sums of rows with the same number."""
+    sums = np.zeros((count, values_nf.shape[1]))
+    np.add.at(sums, number_n, values_nf)
+    return sums
