@@ -1,4 +1,4 @@
-"""How much memory a model takes to learn, told before the work starts; measured, see ``docs/limits.md``."""
+"""How much memory a model takes to learn, known before the work starts; measured, see ``docs/limits.md``."""
 
 from __future__ import annotations
 

@@ -70,9 +70,9 @@ def _refuse_long_header(path: Path, kind: str) -> None:
     with (gzip.open if kind.endswith(".gz") else open)(path, "rb") as file:
         header = file.readline(_LONGEST_HEADER + 1)
     if len(header) > _LONGEST_HEADER or header.count(b",") >= _MOST_COLUMNS:
-        found = f"more than {_MOST_COLUMNS:,} columns or {_LONGEST_HEADER:,} bytes in the first line"
+        much = f"more than {_MOST_COLUMNS:,} columns or {_LONGEST_HEADER:,} bytes in the first line"
         advice = "It is another kind of file, or was damaged: copy or write it again."
-        raise unusable(path, [Problem(found, "the names of the columns", advice, row=1)])
+        raise unusable(path, [Problem(much, "the names of the columns", advice, row=1)])
 
 
 def _of_lines(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
