@@ -10,7 +10,7 @@ GIGABYTE = 10**9
 
 
 @dataclass(frozen=True)
-class Need:
+class MemoryNeed:
     """Bytes that a fit takes: whatever the table, for each cell, each number of a cell, and each pair of cells.
 
     The numbers of a cell are its features and its times. Pairs are of the first `paired` cells.
@@ -25,7 +25,7 @@ class Need:
     def bytes_for(self, cells: int, features: int, platforms: int) -> float:
         """Return about how many bytes a fit takes at its peak.
 
-        >>> Need(1e9, 1000.0, 10.0).bytes_for(1_000_000, 90, 10) / 1e9
+        >>> MemoryNeed(1e9, 1000.0, 10.0).bytes_for(1_000_000, 90, 10) / 1e9
         3.0
         """
         each = self.each_cell + self.each_number * (features + platforms)
@@ -40,14 +40,14 @@ class Need:
 #: By model, as measured (``docs/limits.md``); one that is not here takes what `_OTHERS` tells.
 _NEEDS = {
     # Trees take most; the Gaussian process of up to 8,000 cells takes 1.7 GB.
-    "crossperf": Need(0.5e9, 28_000.0, 350.0, 26.0, 8000),
-    "random-forest": Need(0.4e9, 12_000.0, 200.0),
-    "extra-trees": Need(0.4e9, 12_000.0, 200.0),
+    "crossperf": MemoryNeed(0.5e9, 28_000.0, 350.0, 26.0, 8000),
+    "random-forest": MemoryNeed(0.4e9, 12_000.0, 200.0),
+    "extra-trees": MemoryNeed(0.4e9, 12_000.0, 200.0),
 }
-_OTHERS = Need(0.5e9, 0.0, 40.0)
+_OTHERS = MemoryNeed(0.5e9, 0.0, 40.0)
 
 
-def need_of(name: str) -> Need:
+def need_of(name: str) -> MemoryNeed:
     """Return what a model takes."""
     return _NEEDS.get(name, _OTHERS)
 
