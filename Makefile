@@ -89,6 +89,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/scheduling_speed.py
 	$(BIN)/python benchmarks/scheduling.py
 	$(BIN)/python benchmarks/slurm.py
+	$(BIN)/python benchmarks/serve.py
 
 $(READY): pyproject.toml $(CONSTRAINTS) $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

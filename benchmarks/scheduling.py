@@ -1,13 +1,14 @@
 """What predictions are worth to a scheduler: policies x predictors over seeds, and the share of the gain they deliver.
 
-    python benchmarks/scheduling.py [--parts dr_evt,testbed] [--jobs 25000,100000] [--seeds 10] [--write]
+    python benchmarks/scheduling.py [--parts dr_evt,testbed,options,bound] [--jobs 25000,100000] [--seeds 10] [--write]
 
 Part `dr_evt` follows the protocol of the authors' multi-cluster study on their own machines and speed-ups, which belong
 to them and are not part of the project: they are read from ../shared/datasets/dr_evt, or from --data DIR, and the part
 is left out, by name, where they are absent. Part `testbed` places jobs that are workloads of the testbed on three
 made-up clusters of its machines, by predictions of models that had never seen the workload, or its application
 (--evaluations: what `crossperf evaluate --json` wrote of the testbed under `workload` and `app`; without them they are
-made first).
+made first). Part `options` (scheduling_options.py) compares backfilling, outages, feedback and deadlines on the
+authors' machines, and part `bound` (bound.py) tells how far policies are from the best placement on small cases.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+import bound
 from crossperf import dataset
 from crossperf.datasets import testbed
 from crossperf.evaluation import Evaluation, evaluate, read
 from crossperf.schedule import predictors, readers
 from crossperf.schedule.compare import METRIC, PolicyScores, TurnaroundDifference, compare, differences
 from crossperf.schedule.machines import Machines
-from crossperf.schedule.simulate import Rules
+from crossperf.schedule.rules import Rules
 from crossperf.schedule.synthetic import LONGEST_S, draw
 from crossperf.schedule.times import RelativeTimes, aligned
+from scheduling_options import options
 
 HERE = Path(__file__).parent
 POLICIES = (
@@ -74,7 +77,7 @@ def main() -> None:
     arguments = parse()
     sections = []
     for part in arguments.parts.split(","):
-        sections += {"dr_evt": dr_evt, "testbed": of_testbed}[part](arguments)
+        sections += {"dr_evt": dr_evt, "testbed": of_testbed, "options": options, "bound": bounded}[part](arguments)
     print("\n".join(sections))
     if arguments.write:
         (HERE / "scheduling.md").write_text("\n".join([header(), *sections]) + "\n", encoding="utf-8")
@@ -82,7 +85,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="dr_evt,testbed")
+    parser.add_argument("--parts", default="dr_evt,testbed,options,bound")
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "datasets" / "dr_evt")
     parser.add_argument("--evaluations", help="evaluations of the testbed: workload.json,app.json")
     parser.add_argument("--jobs", default="25000,100000", help="jobs of the part dr_evt; the testbed takes the first")
@@ -111,19 +114,27 @@ def dr_evt(arguments: argparse.Namespace) -> list[str]:
         print(f"left out: {arguments.data}/ground_truth.csv is not there", file=sys.stderr)
         return []
     truth = readers.read_times(arguments.data / "ground_truth.csv")
-    given = {"app-average": "prediction.app_avg.csv", "machine-average": "prediction.rajaperf.csv"}
-    tables = [predictors.ideal(truth)]
-    for name, file in given.items():
-        tables.append(replace(readers.read_times(arguments.data / file), name=name))
+    tables = [predictors.ideal(truth), predictors.app_average(truth), predictors.machine_average(truth)]
+    tables.append(replace(readers.read_times(arguments.data / "prediction.rajaperf.csv"), name="rajaperf"))
     truth, *tables = aligned(truth, *tables)
     machines = readers.read_machines(arguments.data / "machines.csv")
     sections = ["## (a) The authors' machines: five clusters, 637 workloads of 6 applications\n"]
     for n_jobs in map(int, arguments.jobs.split(",")):
         study = Study(n_jobs, machines, truth, tuple(tables), POLICIES, arguments.utilisation)
         cells = simulated(study, arguments)
-        sections += [f"### {n_jobs:,} jobs\n", table(cells), "", *shares(cells, "machine-average", ["app-average"])]
-        sections += ["", *verdicts(cells), ""]
+        sections += [f"### {n_jobs:,} jobs\n", table(cells), ""]
+        for nothing in ("machine-average", "rajaperf"):
+            sections += [*shares(cells, nothing, ["app-average"]), ""]
+        sections += [*verdicts(cells), ""]
     return sections
+
+
+def bounded(arguments: argparse.Namespace) -> list[str]:
+    if not (arguments.data / "ground_truth.csv").is_file():
+        return []
+    truth = readers.read_times(arguments.data / "ground_truth.csv")
+    case = argparse.Namespace(cases=arguments.seeds, jobs=16, loads="1,2,4", first_seed=400)
+    return ["## (e) How far from the best: small cases\n", bound.about(case), *bound.table(truth, case), ""]
 
 
 # The testbed, with predictions made without the workload or its application
@@ -211,6 +222,12 @@ def one_seed(study: Study, seed: int) -> tuple[PolicyScores, ...]:
 
 # What is shown
 
+#: What the two tables without knowledge of the job hold.
+_NOTHING = {
+    "machine-average": "the mean over all workloads on each machine",
+    "rajaperf": "the authors' own, one number a machine from the RAJA Performance Suite",
+}
+
 
 def table(cells: Sequence[PolicyScores]) -> str:
     rows = [
@@ -237,7 +254,7 @@ def _number(cell: PolicyScores, metric: str, unit: float = 1.0) -> str:
 def shares(cells: Sequence[PolicyScores], nothing: str, names: Sequence[str]) -> list[str]:
     """Return which share of the gain from knowing nothing of the job to the truth each predictor delivers."""
     rows = [
-        f"Share of the gain in mean turnaround between `{nothing}` (one number a machine: nothing is known of the job) "
+        f"Share of the gain in mean turnaround between `{nothing}` ({_NOTHING[nothing]}: nothing is known of the job) "
         "and the truth, mean over the seeds and its 95 % interval:\n",
         f"| predictor | {' | '.join(INFORMED)} |",
         "|---|" + "---|" * len(INFORMED),

@@ -80,7 +80,8 @@ def alone(task: str, *facts: Any) -> dict[str, float]:
 def measure(data: str, jobs: int, policy: str, utilisation: float) -> dict[str, float]:
     from crossperf.schedule import readers, synthetic
     from crossperf.schedule.predictors import app_average
-    from crossperf.schedule.simulate import Rules, simulate
+    from crossperf.schedule.rules import Rules
+    from crossperf.schedule.simulate import simulate
 
     truth = readers.read_times(Path(data) / "ground_truth.csv")
     machines, predicted = readers.read_machines(Path(data) / "machines.csv"), app_average(truth)
@@ -128,13 +129,14 @@ def ours(trace: str, rule: str) -> dict[str, float]:
     """Simulate a trace on one cluster, from the file to the last end."""
     import numpy as np
 
-    from crossperf.schedule.jobs import read_swf
     from crossperf.schedule.machines import Machines
-    from crossperf.schedule.simulate import Rules, simulate
+    from crossperf.schedule.rules import Rules
+    from crossperf.schedule.simulate import simulate
     from crossperf.schedule.times import RelativeTimes
+    from crossperf.schedule.traces.swf import read_swf
 
     machines, same = Machines.of({"m": NODES}), RelativeTimes.of([("a", "")], ["m"], np.ones((1, 1)))
-    rules = Rules(backfill=rule != "fcfs")
+    rules = Rules(backfill="none" if rule == "fcfs" else "easy")
     cpu_s = []
     for _ in range(1 + REPEATS):
         begin = time.process_time()
@@ -175,10 +177,10 @@ def ratio_section(jobs: int) -> str:
 def write_trace(path: Path, jobs: int, load: float) -> None:
     import numpy as np
 
-    from crossperf.schedule.jobs import write_swf
     from crossperf.schedule.machines import Machines
     from crossperf.schedule.synthetic import draw
     from crossperf.schedule.times import RelativeTimes
+    from crossperf.schedule.traces.swf import write_swf
 
     same = RelativeTimes.of([("a", "")], ["m"], np.ones((1, 1)))
     write_swf(path, draw(jobs, Machines.of({"m": NODES}), same, utilisation=load))

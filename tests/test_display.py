@@ -35,7 +35,10 @@ def test_html_is_escaped_sorts_by_value_and_keeps_references_in_the_foot() -> No
     html = to_html(TABLE, "scores")
     assert '<caption id="scores">Scores &lt;of&gt; [models]</caption>' in html
     assert '<th scope="row">&lt;b&gt;</th>' in html
-    assert '<td class="number best" data-value="0.75"><b>0.75</b><span class="unseen"> (best)</span></td>' in html
+    assert (
+        '<td class="number best" data-value="0.75" data-label="r2"><b>0.75</b><span class="unseen"> (best)</span></td>'
+        in html
+    )
     assert html.index("<tfoot>") < html.index("noise ceiling")
     assert "(best)" not in to_html(TABLE)  # in a notebook nothing hides it
 

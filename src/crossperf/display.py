@@ -112,6 +112,8 @@ def _html_row(row: Sequence[CellView], columns: Sequence[ColumnView], best: str)
     for place, (cell, column) in enumerate(zip(row, columns, strict=True)):
         value = str(cell.value) if column.number and cell.value is not None else ""
         kinds = {"class": "number" * column.number + " best" * cell.best, "data-value": value}
+        if place and best:  # the page's style names the column again where a screen is too narrow for it
+            kinds["data-label"] = column.name
         text = f"<b>{escape(cell.text)}</b>" if cell.best or cell.bold else escape(cell.text)
         mark = f'<span class="unseen">{best}</span>' if cell.best and best else ""
         cells.append(_element("td" if place else "th", text + mark, {"scope": "" if place else "row", **kinds}))

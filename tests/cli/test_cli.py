@@ -76,7 +76,7 @@ def assert_one_sentence(done: Done, *words: str) -> None:
     assert done.status == 1
     assert done.stdout == ""
     *talk, error = done.stderr.splitlines()
-    assert all(line.startswith(("training ", "evaluating, ")) for line in talk)
+    assert all(line.startswith(("training ", "evaluating, ", "compiling ")) for line in talk)
     assert error.startswith("error: ")
     assert "Traceback" not in done.stderr
     for word in words:

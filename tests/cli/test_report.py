@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crossperf import dataset, model
+from crossperf.cli.evaluations import known_platforms
 from crossperf.datasets import toy
 from crossperf.evaluation import Evaluation
 from crossperf.evaluation import run as evaluate
+from crossperf.platforms import MachineFacts, Platform, add
 from crossperf.report.figures import FIGURES, FORMATS
 from crossperf.runs.table import RunsTable
 from tests.cli.test_cli import Crossperf, assert_one_sentence, contents, crossperf
@@ -64,6 +67,47 @@ def test_a_report_is_a_page_and_its_figures_in_two_formats(crossperf: Crossperf,
     names = {Path(name).stem for name in files if name.startswith("figures/")}
     assert {"distribution", "vector", "order", "errors", "scatter"} <= names <= set(FIGURES)
     assert [path.name for path in Path("out").iterdir()] == ["report"]
+
+
+def test_several_evaluations_stand_on_one_page_with_their_figures_apart(
+    crossperf: Crossperf, evaluation: Evaluation, evaluation_file: Path
+) -> None:
+    replace(evaluation, split="app").write("app.json")
+    done = crossperf("report", evaluation_file, "app.json", "--rpv", "slowest", "-o", "report")
+    assert done.status == 0, done.stderr
+    assert "inputs it has never seen" in done.stdout and "applications it has never seen" in done.stdout
+    page = Path("report/index.html").read_text()
+    assert 'data-choose="workload"' in page and 'data-choose="app"' in page
+    assert "time relative to the slowest platform" in page
+    assert f"crossperf report {evaluation_file} app.json --rpv slowest -o report" in page
+    names = {path.stem for path in Path("report/figures").iterdir()}
+    assert {"workload-order", "app-order", "workload-errors", "app-errors", "distribution"} <= names
+    assert "app-distribution" not in names  # the table is the same, and so is its figure
+
+
+def test_models_and_tables_among_several_evaluations_are_refused_in_a_sentence(
+    crossperf: Crossperf, evaluation_file: Path, model_folder: Path, table: RunsTable
+) -> None:
+    table.write("same.csv")
+    done = crossperf("report", evaluation_file, model_folder, "-o", "report")
+    assert_one_sentence(done, "found a model's folder among 2 arguments", "Make a report of its own")
+    done = crossperf("report", evaluation_file, "same.csv", evaluation_file, "-o", "report")
+    assert_one_sentence(done, "same.csv: found more than evaluations (.json) and a last TABLE")
+    assert not Path("report").exists()
+
+
+def test_facts_of_platforms_come_from_the_users_file_and_of_the_testbed_from_its_own(
+    evaluation: Evaluation, tmp_path: Path
+) -> None:
+    (name, *_) = evaluation.table.platforms
+    add(tmp_path / "mine.json", Platform(name, "cpu", MachineFacts(cpu_model="Some CPU", cores=4)))
+    (known,) = known_platforms([evaluation], tmp_path / "mine.json")
+    assert (known.name, known.facts.cores) == (name, 4)
+    shipped = replace(evaluation, table=replace(evaluation.table, platforms=("h200", "xeon-4t")))
+    assert {own.name for own in known_platforms([shipped], tmp_path / "none.json")} == {"h200", "xeon-4t"}
+    # One stranger among them, and an h200 may be anybody's.
+    strange = replace(evaluation, table=replace(evaluation.table, platforms=("h200", "mine")))
+    assert known_platforms([strange], tmp_path / "none.json") == []
 
 
 def test_a_report_is_replaced_only_when_told_to(crossperf: Crossperf, evaluation_file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,7 @@ from crossperf import model
 from crossperf.datasets import toy
 from crossperf.runs.table import from_frame
 from crossperf.schedule import policies
-from crossperf.schedule.jobs import write_swf
+from crossperf.schedule.traces.swf import write_swf
 from tests.cli.test_cli import Crossperf, Done, assert_one_sentence, contents, crossperf
 from tests.schedule.worlds import need_dr_evt, random_jobs
 
@@ -62,7 +63,7 @@ def test_a_trace_is_simulated_and_what_was_left_out_is_reported(
     crossperf: Crossperf, world: list[str], tmp_path: Path
 ) -> None:
     write_swf(tmp_path / "trace.swf.gz", random_jobs(1, 80, 40))
-    done = crossperf(*world, "--jobs", "trace.swf.gz", "--no-backfill")
+    done = crossperf(*world, "--jobs", "trace.swf.gz", "--backfill", "none")
     assert done.status == 0, done.stderr
     assert "trace.swf.gz on 2 clusters" in done.stdout
     lines = ["1 0 -1 -1 4 -1 -1 4 600 -1 5 1 1 1 1 1 -1 -1", "2 5 -1 60 4 -1 -1 4 600 -1 1 1 1 1 1 1 -1 -1"]
@@ -194,7 +195,7 @@ BAD = {
     "no-trace": (["--jobs", "none.swf"], ["--jobs", "none.swf", "no such file"]),
     "no-jobs": (["--jobs", "0"], ["--jobs", "1 or more"]),
     "line": (["--jobs", "bad.swf"], ["bad.swf, line 2", "found 3 columns, expected 18"]),
-    "negative": (["--jobs", "negative.swf"], ["negative.swf, line 1", "run time of -5 s"]),
+    "negative": (["--jobs", "negative.swf"], ["negative.swf: found no job that ran", "1 with a run time below 0"]),
     "policy": (["--jobs", "5", "--policy", "fastst"], ["--policy", "did you mean 'fastest'"]),
     "policy-file": (["--jobs", "5", "--policy", "broken.py:f"], ["--policy", "broken.py", "SyntaxError"]),
     "policy-answer": (["--jobs", "5", "--policy", "mute.py:f"], ["--policy", "mute.py:f answered None"]),
@@ -237,3 +238,81 @@ def test_a_truth_that_no_machine_knows_and_jobs_that_fit_nowhere_are_reported(
     assert "no job can be placed" in done.stderr.splitlines()[-1]
     first = json.loads(Path("out.json").read_text())["simulations"][0]
     assert first["unplaceable"] == {"larger than every cluster that can run it": 1}
+
+
+SWF = "; MaxProcs: 1,024\n; MaxNodes: 128\n" + "".join(
+    f"{i} {10 * i} 0 {60 + i} 8 -1 2048 8 {limit} 4096 1 {i % 3} 1 {i % 2 + 1} {i % 2} -1 {after} {think}\n"
+    for i, limit, after, think in ((1, 600, -1, -1), (2, -1, 1, 30), (3, 600, -1, -1), (4, 600, 3, -1))
+)
+
+
+def test_a_trace_says_what_it_tells_and_nobody_uses(crossperf: Crossperf, world: list[str], tmp_path: Path) -> None:
+    (tmp_path / "t.swf").write_text(SWF)
+    done = crossperf(*world, "--jobs", "t.swf")
+    assert done.status == 0, done.stderr
+    assert "1 of 4 jobs have no limit" in done.stderr
+    assert "clairvoyant" in done.stderr
+    assert (
+        "note: t.swf: ignored, though the trace tells them: preceding jobs and think times (--feedback jobs), "
+        "memory (memory_gb of --machines), queues (--map)." in done.stderr
+    )
+
+
+def test_what_a_trace_tells_is_used_where_it_is_asked_for(
+    crossperf: Crossperf, world: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "t.swf").write_text(SWF)
+    (tmp_path / "machines.csv").write_text("machine,size,memory_gb,power_w\nslow,32,64,400\nfast,8,64,900\n")
+    (tmp_path / "map.csv").write_text("queue,app,input,priority\n0,x,small,1\n1,y,large,\n")
+    asked = ("--feedback", "jobs", "--map", "map.csv", "--backfill", "conservative", "--ageing-hours", "2")
+    done = crossperf(*world, "--jobs", "t.swf", *asked, "--utilisation", "0.5", "--json", "out.json")
+    assert done.status == 0, done.stderr
+    assert "ignored" not in done.stderr
+    assert "2 of 4 jobs arrive after another has ended" in done.stderr
+    assert "for a load of 0.5 instead of" in done.stderr
+    assert "kWh" in done.stdout
+    fates = json.loads(Path("out.json").read_text())["simulations"][0]["jobs"]
+    assert fates["submit_s"][1] == pytest.approx(fates["start_s"][0] + fates["run_s"][0] + 30)
+
+
+def test_jobs_share_nodes_where_processors_are_counted(crossperf: Crossperf, world: list[str], tmp_path: Path) -> None:
+    (tmp_path / "t.swf").write_text(SWF)
+    done = crossperf(*world, "--jobs", "t.swf", "--share-nodes", "--processors-per-node", "8")
+    assert "t.swf on 2 clusters of 320 nodes" in done.stdout
+    done = crossperf(*world, "--jobs", "t.swf", "--share-nodes")
+    assert_one_sentence(done, "--share-nodes: expected --processors-per-node")
+
+
+def test_outages_and_failures_are_told(crossperf: Crossperf, world: list[str], tmp_path: Path) -> None:
+    (tmp_path / "windows.csv").write_text("machine,start_s,end_s\nslow,1000,90000\n")
+    asked = ("--maintenance", "windows.csv", "--node-mtbf-hours", "20", "--policy", "turnaround")
+    done = crossperf(*world, "--jobs", "200", *asked)
+    assert done.status == 0, done.stderr
+    assert "nodes failed under jobs" in done.stderr
+
+
+OPTIONS = {
+    ("--jobs", "50", "--map", "map.csv"): "--map: found with jobs that are drawn",
+    ("--jobs", "50", "--feedback", "jobs"): "--feedback: found with jobs that are drawn",
+    ("--jobs", "50", "--backfill", "some"): "backfill: found 'some', expected none, easy, shortest or conservative",
+    ("--jobs", "50", "--ageing-hours", "0"): "--ageing-hours: found 0, expected hours above 0",
+    ("--jobs", "50", "--maintenance", "gone.csv"): "gone.csv: no such file",
+    ("--jobs", "times.csv"): "times.csv: found no trace that is known",
+}
+
+
+@pytest.mark.parametrize("asked", OPTIONS, ids=" ".join)
+def test_options_that_cannot_be_met_are_one_sentence(
+    crossperf: Crossperf, world: list[str], asked: tuple[str, ...]
+) -> None:
+    assert_one_sentence(crossperf(*world, *asked), OPTIONS[asked])
+
+
+def test_compiling_is_announced_where_it_takes_long(
+    crossperf: Crossperf, world: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crossperf.schedule.simulate.prepare", lambda _: time.sleep(2.5))
+    done = crossperf(*world, "--jobs", "50")
+    assert done.stderr.startswith("compiling the simulator for this machine, once")
+    monkeypatch.setattr("crossperf.schedule.simulate.prepare", lambda _: None)
+    assert "compiling" not in crossperf(*world, "--jobs", "50").stderr

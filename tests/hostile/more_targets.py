@@ -15,7 +15,7 @@ from crossperf.campaign import log, spec
 from crossperf.collect import unfinished
 from crossperf.importers.detect import guess, import_runs
 from crossperf.runs import jsonl
-from crossperf.schedule import jobs, readers
+from crossperf.schedule import readers, traces
 from crossperf.schedule.slurm import advise, history, shadow, site, table
 from tests.hostile.target import DATA, Target
 from tests.importers import (
@@ -280,7 +280,7 @@ PLACES = [
     Target("campaign-log", log.TIMES, _log, _use_log),
     Target("campaign-counts", log.COUNTS, _counted, _use_counted),
     Target("unfinished", "runs.jsonl.unfinished-0", lambda: _RUN.replace(b"r1", b"r2") + _RUN, _use_unfinished),
-    Target("swf", "trace.swf", lambda: b"; MaxNodes: 4\n; MaxProcs: 8\n" + _SWF, jobs.read_swf),
+    Target("swf", "trace.swf", lambda: b"; MaxNodes: 4\n; MaxProcs: 8\n" + _SWF, traces.read_swf),
     Target("times-csv", "times.csv", lambda: _TIMES, readers.read_times),
     Target("times-json", "times.json", _times_json, readers.read_times),
     Target(

@@ -1,6 +1,7 @@
 """The default model: what it holds out inside, how it does without counters, and what comes with its times."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,3 +157,18 @@ def test_a_fitted_model_matches_columns_by_name(data: Dataset, fitted: Crossperf
     columns = Columns.named([data.X.columns.names[i] for i in order])
     turned = Features(data.X.values_nf[:, order], columns)
     np.testing.assert_array_equal(fitted.predict(turned), fitted.predict(data.X))
+
+
+def test_intervals_of_known_workloads_are_as_wide_as_two_measurements_lie_apart(data: Dataset) -> None:
+    """Cells of one workload share its measured times; the next measurement of them does not."""
+    rng = np.random.default_rng(5)
+    widths = []
+    for noise in (0.0, 0.3):
+        apart_wp = noise * rng.standard_normal((len(data.workloads), len(data.platforms)))
+        made = quick(steps=20).fit(replace(data.X, noise_np=apart_wp[data.workload_n]), data.y)
+        low_np, high_np = made.fitted_.forecast(data.X).between(0.8, data.source_n)
+        other_np = np.arange(len(data.platforms)) != data.source_n[:, None]
+        widths.append(float(np.median((high_np - low_np)[other_np])))
+    # The difference of two platforms, each with a standard deviation of 0.3: 80 % lie within 1.28 of 0.42 either way.
+    assert widths[0] < 0.5 * widths[1]
+    assert widths[1] == pytest.approx(2 * 1.28 * 0.3 * np.sqrt(2), rel=0.3)

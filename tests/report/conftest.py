@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -12,7 +13,7 @@ from crossperf import dataset, report
 from crossperf.datasets import toy
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.run import evaluate
-from crossperf.evaluation.scores import Scoreboard
+from crossperf.evaluation.scores import ModelScores, Scoreboard
 from crossperf.model import make
 from crossperf.runs.table import from_frame
 from tests.model.conftest import QUICK
@@ -59,11 +60,33 @@ def unscored(ordinary: Evaluation) -> Evaluation:
 
 
 @pytest.fixture(scope="session")
+def harder(ordinary: Evaluation) -> Evaluation:
+    """The same table and models under the split 'app', each further off and one model fewer."""
+    held = ordinary.held_out
+    assert held is not None
+    noise_np = np.random.default_rng(0).normal(0.0, 0.5, held.log_relative_time_np.shape)
+    predictions = {
+        name: replace(own, predicted_np=own.predicted_np + noise_np)
+        for name, own in held.predictions.items()
+        if name != "ridge"
+    }
+    models = {name: own for name, own in ordinary.scores.models.items() if name != "ridge"}
+    worse = {name: ModelScores.of([replace(own.mean, top1=0.2, r2=-0.5, slowdown=2.0)]) for name, own in models.items()}
+    board = replace(ordinary.scores, models=worse)
+    return replace(ordinary, split="app", scores=board, held_out=replace(held, predictions=predictions), latent=None)
+
+
+@pytest.fixture(scope="session")
 def pages(
-    ordinary: Evaluation, wide: Evaluation, least: Evaluation, tmp_path_factory: pytest.TempPathFactory
+    ordinary: Evaluation,
+    wide: Evaluation,
+    least: Evaluation,
+    harder: Evaluation,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """The pages by name, as files."""
     folder = tmp_path_factory.mktemp("pages")
-    for name, evaluation in {"ordinary": ordinary, "wide": wide, "least": least}.items():
-        (folder / f"{name}.html").write_text(report.render(evaluation), encoding="utf-8")
+    shown = {"ordinary": ordinary, "wide": wide, "least": least, "several": [ordinary, harder]}
+    for name, evaluations in shown.items():
+        (folder / f"{name}.html").write_text(report.render(evaluations), encoding="utf-8")
     return {path.stem: path for path in folder.iterdir()}

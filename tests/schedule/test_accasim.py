@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossperf.schedule.jobs import Jobs, write_swf
+from crossperf.schedule.jobs import Jobs
+from crossperf.schedule.traces.swf import write_swf
 from tests.collect.real import unavailable
 from tests.schedule import naive
 from tests.schedule.worlds import one_cluster, random_jobs
@@ -54,7 +55,7 @@ def mixed() -> Jobs:
 
 
 def test_fcfs_starts_every_job_when_accasim_does(mixed: Jobs, tmp_path: Path) -> None:
-    assert one_cluster(mixed, SIZE, backfill=False).tolist() == accasim(mixed, "fcfs", tmp_path)
+    assert one_cluster(mixed, SIZE, backfill=0).tolist() == accasim(mixed, "fcfs", tmp_path)
 
 
 def test_easy_starts_every_job_when_accasim_does_where_no_node_is_left_over(mixed: Jobs, tmp_path: Path) -> None:

@@ -60,6 +60,35 @@ def test_cheapest_pays_more_only_to_meet_the_deadline() -> None:
     assert choice("cheapest", Ask(1, 1.0, deadline_s=1.0), options) == "fast"  # too late anywhere: the earliest end
 
 
+def test_cheapest_counts_on_a_deadline_only_where_wait_and_run_time_are_sure_to_keep_it() -> None:
+    def options(wait_s: float, high_s: float) -> Options:
+        return Options.of(
+            ["slow", "fast"],
+            run_s=[50.0, 10.0],
+            high_s=[high_s, 10.0],
+            low_s=[25.0, 10.0],
+            nodes=[4, 4],
+            price_per_node_hour=[1.0, 20.0],
+            wait_s=[wait_s, 0.0],
+        )
+
+    ask = Ask(1, 1.0, deadline_s=100.0)
+    assert choice("cheapest", ask, options(20.0, 60.0)) == "slow"  # 2 x 20 + 60
+    assert choice("cheapest", ask, options(21.0, 60.0)) == "fast"
+    assert choice("cheapest", ask, options(20.0, 61.0)) == "fast"
+
+
+def test_considerate_does_not_spare_an_idle_cluster_but_one_with_a_queue() -> None:
+    def options(queued: int, free: int) -> Options:
+        return Options.of(
+            ["small", "large"], run_s=[10.0, 11.0], nodes=[4, 64], queued=[queued, 0], free_nodes=[free, 64]
+        )
+
+    assert choice("considerate", Ask(4, 1.0), options(0, 4)) == "small"
+    assert choice("considerate", Ask(4, 1.0), options(1, 4)) == "large"
+    assert choice("considerate", Ask(4, 1.0), options(0, 0)) == "large"
+
+
 def test_the_users_choice_is_a_placement_or_a_cluster() -> None:
     assert choice("pinned", Ask(1, 1.0, pinned="a-cpu")) == "a-cpu"
     assert choice("pinned", Ask(1, 1.0, pinned="a")) == "a-gpu"

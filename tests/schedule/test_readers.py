@@ -11,7 +11,8 @@ from crossperf.errors import SettingsError
 from crossperf.records import Run
 from crossperf.runs.table import from_runs as table_of
 from crossperf.schedule.machines import Machines
-from crossperf.schedule.readers import from_runs, read_machines, read_times
+from crossperf.schedule.readers import from_runs, read_machines, read_maintenance, read_times
+from crossperf.schedule.rules import Maintenance
 from crossperf.schedule.times import ScheduleTableError
 from tests.schedule.worlds import times
 
@@ -115,6 +116,7 @@ BAD_MACHINES = {
     "word.csv": ("machine,size\na,many\n", "found 'many' nodes"),
     "twice.csv": ("machine,size\na,1\na,2\n", "found the machine 'a'"),
     "price.csv": ("machine,size,price_per_node_hour\na,1,-3\n", "price of '-3'"),
+    "power.csv": ("machine,size,power_w\na,1,much\n", "found a power_w of 'much', expected 0 or more"),
 }
 
 
@@ -131,3 +133,33 @@ def test_machines_come_with_nodes_and_prices(write: Write) -> None:
         write("m.csv", "#machine,size,GPU,price_per_node_hour\ndane,256,CPU-only,1.5\ntioga,30,x,\n")
     )
     assert machines == Machines(("dane", "tioga"), (256, 30), (1.5, 0.0))
+
+
+def test_machines_come_with_power_and_memory(write: Write) -> None:
+    machines = read_machines(write("m.csv", "machine,size,power_w,idle_w,memory_gb\na,2,500,80,256\nb,1,,,\n"))
+    assert (machines.power_w, machines.idle_w, machines.memory_gb) == ((500, 0), (80, 0), (256, 0))
+
+
+def test_nodes_by_platform_are_a_column_of_the_truth_and_survive_json(write: Write) -> None:
+    table = read_times(write("t.csv", "app,input,cpu,gpu,gpu:nodes\nx,n,1.0,0.5,0.125\ny,n,1.0,0.5,\n"))
+    assert table.modes == ("cpu", "gpu")
+    assert table.nodes_wm is not None
+    np.testing.assert_array_equal(table.nodes_wm, [[1.0, 0.125], [1.0, 1.0]])
+    back = read_times(write("t.json", json.dumps(table.to_json())))
+    assert back.nodes_wm is not None
+    np.testing.assert_array_equal(back.nodes_wm, table.nodes_wm)
+    with pytest.raises(ScheduleTableError, match="column 'gpu:nodes': found '0'"):
+        read_times(write("u.csv", "app,input,gpu,gpu:nodes\nx,n,1.0,0\n"))
+
+
+def test_planned_outages_are_read_or_refused_in_one_sentence(write: Write) -> None:
+    windows = read_maintenance(write("m.csv", "machine,start_s,end_s,nodes\na,10,20,3\nb,0,5,\n"))
+    assert windows == (Maintenance("a", 10.0, 20.0, 3), Maintenance("b", 0.0, 5.0, None))
+    bad = {
+        "machine,start_s\na,1\n": "expected 'machine', 'start_s', 'end_s'",
+        "machine,start_s,end_s\na,1,soon\n": "row 2: found a cell that is no number",
+        "machine,start_s,end_s\na,9,1\n": "row 2: found 9 s to 1 s",
+    }
+    for text, words in bad.items():
+        with pytest.raises(ScheduleTableError, match=words):
+            read_maintenance(write("b.csv", text))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossperf.errors import SettingsError
-from crossperf.report.schedule import nodes_of
+from crossperf.report.figures.jobs import nodes_of
 from crossperf.schedule.jobs import Jobs, TraceError
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.policies import POLICIES, Ask, Options
 from crossperf.schedule.predictors import app_average
 from crossperf.schedule.readers import read_machines, read_times
-from crossperf.schedule.simulate import Rules, simulate
+from crossperf.schedule.rules import Maintenance, Rules
+from crossperf.schedule.simulate import prepare, simulate
 from crossperf.schedule.synthetic import draw
 from crossperf.schedule.times import RelativeTimes, ScheduleTableError
 from tests.schedule.worlds import TWO, jobs, need_dr_evt, one_cluster, random_jobs, times
@@ -172,6 +174,13 @@ def test_a_deadline_that_is_missed_is_counted() -> None:
 def test_settings_that_make_no_sense_raise_one_sentence() -> None:
     with pytest.raises(SettingsError, match="limits: found 'soft', expected double or strict"):
         Rules(limits="soft")
+    with pytest.raises(
+        SettingsError, match=r"backfill: found 'shortes' \(did you mean 'shortest'\?\), expected none, easy"
+    ):
+        Rules(backfill="shortes")
+    for name in ("ageing_s", "node_mtbf_s", "repair_s"):
+        with pytest.raises(SettingsError, match=f"{name}: found 0, expected seconds above 0"):
+            Rules(**{name: 0.0})
     with pytest.raises(SettingsError, match="wall_limit_s: found 0, expected seconds above 0"):
         Rules(wall_limit_s=0.0)
     with pytest.raises(SettingsError, match="deadline: found -1, expected a factor above 0"):
@@ -216,3 +225,127 @@ def test_jobs_run_for_some_time_and_ask_for_some_time(seconds: float) -> None:
     for run_s, requested_s in ((seconds, 1.0), (1.0, seconds)):
         with pytest.raises(TraceError, match="expected seconds above 0"):
             Jobs(one, one.astype(int), one * run_s, one * requested_s, one.astype(int), one.astype(int))
+
+
+def test_a_job_takes_other_numbers_of_nodes_on_other_platforms() -> None:
+    """Eight nodes without GPUs, or one with: a column of the truth."""
+    machines = Machines.of({"cpu": 16, "gpu": 2}, {"cpu": 1.0, "gpu": 4.0})
+    truth = RelativeTimes.of([("x", "n")], ["cpu", "gpu"], np.array([[1.0, 0.5]]), nodes_wm=np.array([[1.0, 0.125]]))
+    where = iter([0, 1, 1, 1])
+    work = jobs((0, 8, 100, 100), (0, 8, 100, 100), (0, 9, 100, 100), (0, 1, 100, 100))
+    outcome = simulate(work, machines, truth, truth, lambda *_: next(where))
+    assert outcome.nodes.tolist() == [8, 1, 2, 1]
+    assert outcome.start_s.tolist() == [0, 0, 50, 0]  # the third wants both GPU nodes, and the fourth jumps
+    assert outcome.cost == pytest.approx((8 * 100 * 1 + (1 + 2 + 1) * 50 * 4) / 3600)
+    large = simulate(jobs((0, 16, 10, 10), (0, 17, 10, 10)), machines, truth, truth, "cheapest")
+    assert large.modes[large.mode[0]] == "gpu"  # two nodes for half the time at four times the price: half the cost
+    assert large.placed.tolist() == [True, False]  # three GPU nodes, and seventeen others, are nowhere
+
+
+def test_policies_see_the_nodes_that_a_job_takes_in_each_place() -> None:
+    truth = RelativeTimes.of([("x", "n")], ["slow", "fast"], np.array([[1.0, 1.0]]), nodes_wm=np.array([[1.0, 0.25]]))
+    seen: list[list[int]] = []
+
+    def watch(ask: Ask, options: Options, rng: np.random.Generator) -> int:
+        seen.append(options.nodes_of(ask).tolist())
+        return 0
+
+    simulate(jobs((0, 6, 10, 10)), TWO, truth, truth, watch)
+    assert seen == [[6, 2]]
+
+
+def test_no_job_goes_where_a_node_has_too_little_memory() -> None:
+    machines = Machines.of({"slow": 8, "fast": 4}, memory_gb={"slow": 64.0, "fast": 16.0})
+    work = replace(jobs(*[(0, 1, 10, 10)] * 4), memory_gb=np.array([8.0, 32.0, np.nan, 128.0]))
+    outcome = simulate(work, machines, TRUTH, TRUTH, "fastest")
+    assert [None if m < 0 else outcome.modes[m] for m in outcome.mode] == ["fast", "slow", "fast", None]
+    assert outcome.unplaceable() == {"in need of more memory than a node has": 1}
+
+
+def test_energy_is_that_of_all_nodes_with_and_without_a_job() -> None:
+    machines = Machines.of({"a": 2}, power_w={"a": 1000.0}, idle_w={"a": 100.0})
+    outcome = simulate(
+        jobs((0, 1, 3600, 3600), (0, 1, 1800, 1800)), machines, times(["a"], [1.0]), times(["a"], [1.0]), "fastest"
+    )
+    assert outcome.metrics().energy_kwh == pytest.approx(1.0 + 0.5 + 0.05)  # the second node idles for half an hour
+    assert "kWh" in repr(outcome)
+
+
+def test_the_greenest_place_takes_the_least_energy_that_keeps_the_deadline() -> None:
+    machines = Machines.of({"slow": 8, "fast": 4}, power_w={"slow": 100.0, "fast": 300.0})
+    truth = times(["slow", "fast"], [1.0, 0.5])
+    work = jobs((0, 1, 100, 100))
+    calm, hurried = (
+        simulate(work, machines, truth, truth, "greenest", rules=Rules(deadline=deadline)) for deadline in (2.0, 0.6)
+    )
+    assert [calm.modes[calm.mode[0]], hurried.modes[hurried.mode[0]]] == ["slow", "fast"]
+
+
+def test_maintenance_and_failures_are_rules_of_a_simulation() -> None:
+    work = jobs((1000, 8, 100, 100), (1000, 8, 100, 100), (1000, 8, 100, 100))
+    lone, truth = Machines.of({"m": 8}), times(["m"], [1.0])
+    window = Maintenance("m", 150.0, 500.0)
+    outcome = simulate(work, lone, truth, truth, "fastest", rules=Rules(maintenance=(window,)))
+    assert outcome.start_s.tolist() == [
+        1000,
+        1500,
+        1600,
+    ]  # seconds from the first arrival; the second would run into it
+    with pytest.raises(SettingsError, match=r"maintenance: found the machine 'n'.*expected one of m"):
+        simulate(work, lone, truth, truth, "fastest", rules=Rules(maintenance=(Maintenance("n", 0.0, 1.0),)))
+    with pytest.raises(SettingsError, match=r"from 9 s to 1 s, expected a start of 0 or more and a later end"):
+        simulate(work, lone, truth, truth, "fastest", rules=Rules(maintenance=(Maintenance("m", 9.0, 1.0),)))
+    many = random_jobs(3, 300, 8, load=0.8)
+    broken = simulate(many, lone, truth, truth, "fastest", rules=Rules(node_mtbf_s=5000.0, repair_s=60.0), seed=2)
+    assert broken.counts().failures == broken.failures.sum() > 10
+    assert broken.lost_node_s.sum() > 0
+    whole = simulate(many, lone, truth, truth, "fastest")
+    assert broken.metrics().mean_turnaround_s > (whole.metrics().mean_turnaround_s or 0.0)  # type: ignore[operator]
+    busy = (broken.nodes * broken.run_s + broken.lost_node_s).sum()
+    assert broken.utilisation[0] == pytest.approx(busy / (8 * broken.makespan_s))
+
+
+def test_priorities_count_only_where_ageing_says_what_they_are_worth() -> None:
+    work = replace(jobs((0, 8, 100, 100), (1, 8, 10, 10), (2, 8, 10, 10)), priority=np.array([0.0, 0.0, 3.0]))
+    lone, truth = Machines.of({"m": 8}), times(["m"], [1.0])
+    without, with_ageing = (
+        simulate(work, lone, truth, truth, "fastest", rules=Rules(ageing_s=ageing_s)) for ageing_s in (None, 60.0)
+    )
+    assert without.start_s.tolist() == [0, 100, 110]
+    assert with_ageing.start_s.tolist() == [0, 110, 100]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    policy=st.sampled_from(sorted(POLICIES)),
+    backfill=st.sampled_from(["none", "easy", "shortest", "conservative"]),
+    troubled=st.booleans(),
+)
+def test_whatever_the_rules_no_node_is_used_twice_and_no_job_is_lost(
+    seed: int, policy: str, backfill: str, troubled: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    machines = Machines.of({"a": 12, "b": 5}, {"a": 1.0, "b": 2.0}, power_w={"a": 1.0, "b": 2.0})
+    nodes_wm = rng.choice([0.25, 1.0, 2.0], (3, 2))
+    truth = replace(times(["a", "b"], *rng.lognormal(0, 1, (3, 2))), nodes_wm=nodes_wm)
+    windows = (Maintenance("a", 300.0, 900.0, 6),) if troubled else ()
+    rules = Rules(
+        backfill=backfill, maintenance=windows, node_mtbf_s=30_000.0 if troubled else None, ageing_s=100.0, deadline=2.0
+    )
+    work = replace(random_jobs(seed, 120, 10, 1.2), priority=rng.integers(0, 3, 120).astype(float))
+    outcome = simulate(work, machines, truth, truth, policy, rules=rules, seed=seed)
+    assert outcome.placed.sum() + sum(outcome.unplaceable().values()) == len(work)
+    ran = outcome.placed
+    assert np.isfinite(outcome.start_s[ran]).all()
+    assert (outcome.start_s[ran] >= work.submit_s[ran]).all()
+    for c, size in enumerate(machines.nodes):
+        here = outcome.cluster == c
+        for now in outcome.start_s[here]:
+            under_way = here & (outcome.start_s <= now) & (now < outcome.end_s)
+            assert outcome.nodes[under_way].sum() <= size
+
+
+def test_compiling_is_done_once_for_all_rules_of_a_kind() -> None:
+    for rules in (None, Rules(backfill="shortest"), Rules(backfill="conservative", node_mtbf_s=1e6)):
+        prepare(rules)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from crossperf.errors import SettingsError
 from crossperf.schedule.machines import Machines
-from crossperf.schedule.synthetic import LONGEST_S, draw, homes_of, workloads_of
+from crossperf.schedule.synthetic import LONGEST_S, draw, homes_of, load_of, with_load, workloads_of
 from tests.schedule.worlds import times
 
 MACHINES = Machines.of({"a": 192, "b": 64})
@@ -75,3 +77,31 @@ def test_what_cannot_be_drawn_raises_one_sentence() -> None:
         draw(5, MACHINES, TRUTH, utilisation=-1)
     with pytest.raises(SettingsError, match="no workload can run on any"):
         draw(5, MACHINES, times(["a"], [np.nan]))
+
+
+def test_the_arrivals_of_a_trace_are_stretched_until_its_load_is_as_asked() -> None:
+    jobs = draw(2_000, MACHINES, TRUTH, utilisation=0.4, seed=3)
+    before = load_of(jobs, MACHINES, TRUTH, seed=5)
+    busy = with_load(jobs, MACHINES, TRUTH, 1.2, seed=5)
+    assert load_of(busy, MACHINES, TRUTH, seed=5) == pytest.approx(1.2)
+    stretch = (busy.submit_s - busy.submit_s[0])[1:] / (jobs.submit_s - jobs.submit_s[0])[1:].clip(1e-9)
+    np.testing.assert_allclose(stretch[10:], before / 1.2)
+    assert f"for a load of 1.2 instead of {before:.3g}" in busy.notes[-1]
+    # By hand: every job would take 1.75 or so of its time anywhere, as in the test above, by the workloads it is.
+    x_j = workloads_of(jobs, TRUTH, 5) == 0
+    work = (jobs.nodes * jobs.run_s * np.where(x_j, 1.5, 2.0)).sum()
+    assert before == pytest.approx(work / (256 * (jobs.submit_s.max() - jobs.submit_s.min())))
+
+
+def test_a_load_that_cannot_be_reached_is_one_sentence() -> None:
+    jobs = draw(20, MACHINES, TRUTH, seed=3)
+    with pytest.raises(SettingsError, match="utilisation: found 0, expected a share above 0"):
+        with_load(jobs, MACHINES, TRUTH, 0.0)
+    with pytest.raises(SettingsError, match="arrive at once"):
+        with_load(replace(jobs, submit_s=np.zeros(20)), MACHINES, TRUTH, 1.0)
+
+
+def test_nodes_that_differ_by_platform_count_in_the_load() -> None:
+    eight = replace(TRUTH, nodes_wm=np.full_like(TRUTH.relative_wm, 0.5))
+    jobs = draw(500, MACHINES, TRUTH, seed=3)
+    assert load_of(jobs, MACHINES, eight) == pytest.approx(load_of(jobs, MACHINES, TRUTH) / 2)

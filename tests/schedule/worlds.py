@@ -43,7 +43,7 @@ def random_jobs(seed: int, count: int, size: int, load: float = 1.0, sure: bool 
     return Jobs(submit_s, nodes, run_s, limit_s, rng.integers(1, 5, count), rng.integers(1, 5, count))
 
 
-def one_cluster(work: Jobs, size: int, *, backfill: bool = True, places: int = 32) -> np.ndarray:
+def one_cluster(work: Jobs, size: int, *, backfill: int = engine.EASY, places: int = 32) -> np.ndarray:
     """Return when each job starts on one cluster."""
     state = engine.empty([size], work.nodes, places)
     state.limit_j[:], state.run_j[:], state.expected_j[:] = work.requested_s, work.run_s, work.run_s

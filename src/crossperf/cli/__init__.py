@@ -42,6 +42,7 @@ _SECTIONS = {
     "Place": {
         "schedule": "Simulate clusters that place jobs by predictions.",
         "slurm": "Use predictions in a Slurm cluster.",
+        "serve": "Answer over HTTP: an API and a page.",
     },
 }
 

@@ -7,13 +7,16 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossperf.cli.completion import completing, table_platforms
 from crossperf.cli.paths import PathOfCommand
 from crossperf.errors import SettingsError, shortened
+
+if TYPE_CHECKING:
+    from crossperf.client import Client
 
 PATH = PathOfCommand()
 TABLE = click.argument("table", type=PATH)
@@ -95,6 +98,16 @@ def seed(seeds: str) -> Callable[[Any], Any]:
 
 
 SEED = seed("folds and models")
+SERVER = click.option(
+    "--server", metavar="URL", help="Ask a server ('crossperf serve'); a token is taken from CROSSPERF_TOKEN."
+)
+
+
+def client_of(server: str) -> Client:
+    """Return a client of a server, with the token of the environment."""
+    from crossperf.client import TOKEN_VARIABLE, Client
+
+    return Client(server, os.environ.get(TOKEN_VARIABLE))
 
 
 def overwrite(noun: str, place: str = "OUTPUT") -> Callable[[Any], Any]:

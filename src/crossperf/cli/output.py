@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -94,6 +95,18 @@ def progress_bar(title: str) -> Iterator[Progress]:
             )
 
         yield show
+
+
+@contextlib.contextmanager
+def announced(sentence: str, after_s: float = 2.0) -> Iterator[None]:
+    """Say a sentence on stderr if what is done meanwhile takes longer than `after_s` seconds."""
+    timer = threading.Timer(after_s, say, [sentence])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextlib.contextmanager

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from crossperf.cli.completion import completing, figures, models
-from crossperf.cli.evaluations import SOURCE, TABLE, evaluation_of
+from crossperf.cli.evaluations import RPV, SOURCE, TABLE, evaluation_of
 from crossperf.cli.options import PATH
 from crossperf.cli.output import draw_into_files, tell, wrote
 from crossperf.report.figures import FIGURES, plot_named
@@ -22,11 +23,12 @@ _QUESTIONS = "\n".join(f"  {name:14}{figure.question}" for name, figure in FIGUR
 @click.option("-o", "--output", metavar="FILE", type=PATH, required=True, help=".svg, .png or .pdf")
 @click.option("--app", help="The application to show.")
 @click.option("--model", help="The model to show.", shell_complete=completing(models))
-def plot(figure: str, source: Path, table: Path | None, output: Path, app: str | None, model: str | None) -> None:
+@RPV
+def plot(figure: str, source: Path, table: Path | None, output: Path, **asked: str | None) -> None:
     """Draw one FIGURE of an evaluation, or of a trained MODEL on the runs of TABLE."""
-    chosen = {name: value for name, value in (("app", app), ("model", model)) if value is not None}
+    chosen: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     draw_into_files()
-    drawn = plot_named(figure)(evaluation_of(source, table), bare=False, **chosen)
+    drawn = plot_named(figure)(evaluation_of(source, table), **chosen)
     drawn.save(output)
     tell(drawn.caption)
     wrote(output)

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossperf.cli import schedule_jobs
 from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import PATH, names, seed
-from crossperf.cli.output import JSON, draw_into_files, progress_bar, say, write_facts, wrote
+from crossperf.cli.output import (
+    JSON,
+    announced,
+    draw_into_files,
+    progress_bar,
+    progress_line,
+    say,
+    write_facts,
+    wrote,
+)
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 
 if TYPE_CHECKING:
     from crossperf.schedule.compare import Comparison
     from crossperf.schedule.jobs import Jobs
-    from crossperf.schedule.machines import Machines
     from crossperf.schedule.outcome import Outcome
     from crossperf.schedule.times import RelativeTimes
 
+_KEPT = " (some seconds; it is kept for the next time)"
 _OTHER_JOBS = "the predictors let different numbers of jobs run, so their metrics are not of the same jobs."
 
 
@@ -39,8 +49,8 @@ def schedule() -> None:
     metavar="LIST",
     help="Of ideal, app-average, machine-average, a table like the truth, or a model's folder (with --runs).",
 )
-@click.option("--machines", type=PATH, required=True, help="CSV: machine,size and perhaps price_per_node_hour.")
-@click.option("--jobs", "n_jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read TRACE.swf(.gz).")
+@click.option("--machines", type=PATH, required=True, help="CSV: machine,size and facts of a node.")
+@click.option("--jobs", "n_jobs", required=True, metavar="N|TRACE", help="Draw N jobs, or read a trace: .swf(.gz), ...")
 @click.option(
     "--policy",
     default="turnaround,considerate",
@@ -51,19 +61,19 @@ def schedule() -> None:
 @seed("jobs, workloads and policies")
 @click.option("--seeds", type=click.IntRange(1, 1000), help="With --compare: number of seeds, from --seed on.  [10]")
 @click.option("--compare", "comparing", is_flag=True, help="Over several seeds, and say which differences are real.")
-@click.option("--limits", default="double", help="A limit that is too short: double it, or strict.")
-@click.option(
-    "--wall-limit", "wall_limit_s", type=float, help="Longest limit granted, in s.  [43,200 with drawn jobs, else none]"
-)
-@click.option("--utilisation", type=float, default=0.9, help="Load of the jobs that are drawn.")
-@click.option("--deadline", type=float, help="Each job should end within this many times its requested time.")
-@click.option("--backfill/--no-backfill", default=True, help="EASY backfilling, or FCFS alone.")
-@click.option("--processors-per-node", type=click.IntRange(1), help="Of a trace.  [by its header, else 1]")
+@schedule_jobs.options
 @click.option("--cells", help="What a CSV holds: speedup or relative-time.  [speedup below 'Args']")
 @click.option("--reference", help="Platform of a runs table that --truth is relative to.  [the most measured]")
 @click.option("--runs", "runs_file", type=PATH, help="Runs that a model predicts from.")
 @click.option("--source", help="Platform whose runs a model predicts from.  [the most measured]")
-@click.option("--figure", "figure_file", type=PATH, help="Draw the last simulation: .png, .svg or .pdf.")
+@click.option("--figure", "figure_file", type=PATH, help="Draw the simulations, one above another: .png, .svg or .pdf.")
+@click.option(
+    "--colour-by",
+    type=click.Choice(["application", "platform"]),
+    default="application",
+    show_default=True,
+    help="With --figure: what the colours of up to 300 jobs tell; of more jobs, clusters are drawn.",
+)
 @JSON
 def simulate(
     truth: Path,
@@ -74,20 +84,24 @@ def simulate(
     seed: int,
     seeds: int | None,
     comparing: bool,
-    utilisation: float,
+    utilisation: float | None,
     processors_per_node: int | None,
+    share_nodes: bool,
+    map_file: Path | None,
+    feedback: str | None,
     cells: str | None,
     reference: str | None,
     runs_file: Path | None,
     source: str | None,
     figure_file: Path | None,
+    colour_by: str,
     json_file: Path | None,
     **rules_given: Any,
 ) -> None:
     """Simulate clusters under policies that see predictions while the truth decides."""
-    from crossperf.schedule import policies, readers, synthetic
+    from crossperf.schedule import policies, readers
     from crossperf.schedule.compare import compare
-    from crossperf.schedule.simulate import Rules
+    from crossperf.schedule.simulate import prepare
     from crossperf.schedule.simulate import simulate as run
     from crossperf.schedule.times import aligned
 
@@ -95,7 +109,9 @@ def simulate(
     policy_names = list(dict.fromkeys(names(policy) or []))
     for name in policy_names:
         policies.make(name)
-    clusters = readers.read_machines(machines)
+    given = (utilisation, processors_per_node, share_nodes, map_file, feedback)
+    source_of_jobs = schedule_jobs.JobSource(n_jobs, truth, reference, *given)
+    clusters = schedule_jobs.machines_of(source_of_jobs, readers.read_machines(machines))
     true_times = readers.read_times(truth, cells=cells, reference=reference)
     asked_for = list(dict.fromkeys(names(predictions) or []))
     predicted = [_predictions(name, true_times, cells, runs_file, source) for name in asked_for]
@@ -106,10 +122,10 @@ def simulate(
     if not policy_names or not predicted:
         raise SettingsError("--policy and --predictions: expected at least one of each.")
     true_times, *predicted = aligned(true_times, *predicted)
-    if rules_given["wall_limit_s"] is None and n_jobs.isdecimal():
-        rules_given["wall_limit_s"] = synthetic.LONGEST_S
-    rules = Rules(**rules_given)
-    jobs_of = _jobs(n_jobs, clusters, true_times, utilisation, processors_per_node)
+    rules = schedule_jobs.rules_of(rules_given, drawn=n_jobs.isdecimal())
+    jobs_of = schedule_jobs.jobs_of(source_of_jobs, clusters, true_times)
+    with announced(f"compiling the simulator for this machine, once{_KEPT}"):
+        prepare(rules)
     if comparing:
         with progress_bar("simulating") as progress:
             tables = (clusters, true_times, predicted, policy_names)
@@ -117,9 +133,13 @@ def simulate(
         _show_comparison(result, jobs_of(seed), true_times, json_file)
     else:
         jobs = jobs_of(seed)
-        pairs = itertools.product(policy_names, predicted)
-        outcomes = [run(jobs, clusters, true_times, table, name, rules=rules, seed=seed) for name, table in pairs]
-        _show_outcomes(outcomes, true_times, figure_file, json_file)
+        outcomes = []
+        with progress_line() as show:
+            for name, table in itertools.product(policy_names, predicted):
+                show(f"simulating {len(jobs):,} jobs: {name} with {table.name}")
+                outcomes.append(run(jobs, clusters, true_times, table, name, rules=rules, seed=seed))
+            show(None)
+        _show_outcomes(outcomes, true_times, figure_file, colour_by, json_file)
 
 
 def _check(figure_file: Path | None, seeds: int | None, comparing: bool) -> None:
@@ -129,27 +149,12 @@ def _check(figure_file: Path | None, seeds: int | None, comparing: bool) -> None
     draw_into_files()
 
     if figure_file and comparing:
-        raise SettingsError("--figure: found with --compare, expected one of them: a figure shows one simulation.")
+        raise SettingsError("--figure: found with --compare, expected one of them: a figure shows single simulations.")
     if figure_file and figure_file.suffix[1:].lower() not in FORMATS:
         expected = f"a name that ends in .{', .'.join(FORMATS)}"
         raise SettingsError(f"--figure: found {str(figure_file)!r}, expected {expected}.")
     if seeds and not comparing:
         raise SettingsError("--seeds: found without --compare, expected both: one seed is simulated without.")
-
-
-def _jobs(
-    text: str, machines: Machines, truth: RelativeTimes, utilisation: float, processors_per_node: int | None
-) -> Callable[[int], Jobs]:
-    """Return what gives the jobs of a seed: drawn ones, or always those of a trace."""
-    from crossperf.schedule.jobs import read_swf
-    from crossperf.schedule.synthetic import draw
-
-    if text.isdecimal():
-        return lambda seed: draw(int(text), machines, truth, utilisation=utilisation, seed=seed)
-    if not Path(text).is_file():
-        raise SettingsError(f"--jobs: {text}: no such file, expected a number or a trace (.swf or .swf.gz).")
-    trace = read_swf(text, processors_per_node=processors_per_node)
-    return lambda _: trace
 
 
 def _predictions(
@@ -207,11 +212,12 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
 
 
 def _show_outcomes(
-    outcomes: Sequence[Outcome], truth: RelativeTimes, figure_file: Path | None, json_file: Path | None
+    outcomes: Sequence[Outcome], truth: RelativeTimes, figure_file: Path | None, by: str, json_file: Path | None
 ) -> None:
     from crossperf.report import schedule as report
 
-    picture = report.draw(outcomes[-1]) if figure_file else None
+    apps = [app for app, _ in truth.workloads] if by == "application" else None
+    picture = report.draw(outcomes, apps) if figure_file else None
     report.outcomes(outcomes)
     _say_notes(outcomes[0].jobs, truth)
     _say_doubts(outcomes)
@@ -229,9 +235,13 @@ def _say_notes(jobs: Jobs, truth: RelativeTimes) -> None:
         say(f"note: {note}")
     for reason, count in jobs.left_out.items():
         say(f"note: {jobs.name}: {count:,} lines were left out: {reason}.")
+    if jobs.ignored:
+        say(f"note: {jobs.name}: ignored, though the trace tells them: {', '.join(jobs.ignored)}.")
 
 
 def _say_doubts(outcomes: Sequence[Outcome]) -> None:
+    from crossperf.schedule.timeline import MOST_HITS
+
     # Which jobs can go somewhere depends on what is predicted, not on the policy.
     nowhere = {f" with {outcome.predictor}": outcome.unplaceable() for outcome in outcomes}
     same = all(counts == outcomes[0].unplaceable() for counts in nowhere.values())
@@ -245,6 +255,9 @@ def _say_doubts(outcomes: Sequence[Outcome]) -> None:
         _say_killed(who, counts.killed)
         if counts.deadlines_missed:
             say(f"note: {who}: {counts.deadlines_missed:,} jobs ended after their deadline.")
+        if counts.failures:
+            lost = f"{counts.given_up:,} were given up after {MOST_HITS} times" if counts.given_up else "all ran again"
+            say(f"note: {who}: nodes failed under jobs {counts.failures:,} times; {lost}.")
 
 
 def _say_killed(who: str, killed: int) -> None:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossperf.cli.completion import completing, policies
-from crossperf.cli.options import PATH, FiniteRange, seed
+from crossperf.cli.options import PATH, FiniteRange, client_of, seed
 from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
 if TYPE_CHECKING:
-    from crossperf.records import Prediction
+    from crossperf.records import Prediction, Run
     from crossperf.schedule.slurm.advise import Advice, Submission
     from crossperf.schedule.slurm.history import Reading
     from crossperf.schedule.slurm.ranking import LiveQueues, WorkloadTimes
@@ -117,6 +117,11 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.argument("model_folder", metavar="[MODEL", required=False, type=PATH)
 @click.argument("runs", metavar="RUNS]", required=False, type=PATH)
 @click.option("--predictions", "predictions_file", type=PATH, help="Take what 'crossperf predict --json' wrote.")
+@click.option(
+    "--server",
+    metavar="URL",
+    help="Ask a server for predictions from RUNS, or from the profiles it keeps, and for the finished jobs it keeps.",
+)
 @click.option("--times", "times_file", type=PATH, help="Take a table of relative times, as 'crossperf schedule' does.")
 @click.option("--learned", type=PATH, help="Prefer what these runs tell, from 'crossperf slurm learn'.")
 @click.option("--enough", type=click.IntRange(1), default=3, help="Runs on a platform that outweigh a prediction.")
@@ -180,6 +185,7 @@ def _known(
     predictions_file: Path | None,
     times_file: Path | None,
     learned: Path | None,
+    server: str | None = None,
     **trust: Any,
 ) -> dict[Key, WorkloadTimes]:
     """Return what is known of each workload, the later of these winning: times, predictions, a model, finished jobs."""
@@ -194,19 +200,26 @@ def _known(
         known |= ranking.from_times(read_times(times_file), site.reference)
     if predictions_file is not None:
         known |= ranking.from_predictions(read_predictions(predictions_file), site.reference)
+    kept: list[Run] = []
+    if server is not None:
+        runs = runs or model_folder  # click fills arguments from the left, and a server has models of its own
+        predictions, kept = _asked(server, runs, site.reference)
+        known |= ranking.from_predictions(predictions, site.reference)
+        model_folder = runs = None
     if (model_folder is None) != (runs is None):
         raise SettingsError("table: found MODEL without RUNS, expected both: RUNS are what MODEL predicts from.")
     if model_folder is not None and runs is not None:
         predictions = _predicted(model_folder, runs, site.reference)
         known |= ranking.from_predictions(predictions, site.reference)
-    if learned is not None:
-        known, unlearned = with_learned(known, jsonl.read(learned), site.reference, Trust(**trust))
+    if learned is not None or kept:
+        finished = [*kept, *(jsonl.read(learned) if learned is not None else ())]
+        known, unlearned = with_learned(known, finished, site.reference, Trust(**trust))
         for note in unlearned:
             say(f"note: {note}")
     if not known:
         raise SettingsError(
-            "table: found nothing to go by, expected MODEL RUNS, --predictions, --times, or --learned with work that "
-            "ran on two platforms."
+            "table: found nothing to go by, expected MODEL RUNS, --server, --predictions, --times, or --learned with "
+            "work that ran on two platforms."
         )
     return known
 
@@ -229,6 +242,37 @@ def _predicted(model_folder: Path, runs: Path, reference: str) -> list[Predictio
     for note in question.notes:
         say(f"note: {note}")
     return predictions
+
+
+def _asked(server: str, runs: Path | None, reference: str) -> tuple[list[Prediction], list[Run]]:
+    """Return a server's predictions from profiles, relative to a platform as `_predicted` has it, and its kept runs."""
+    from crossperf.client import ServerError
+    from crossperf.runs import read_runs
+
+    client = client_of(server)
+    try:
+        kept = list(client.runs())
+    except ServerError as error:
+        if error.facts.get("status") != _NOT_OFFERED:  # it keeps none
+            raise
+        kept = []
+    profiles = [run for run in (kept if runs is None else read_runs(runs, need_runtime=False).runs()) if run.counters]
+    if not profiles:
+        return [], kept
+    answer = client.predict(profiles)
+    cannot = {(own.app, own.input, own.source) for own in answer.predictions if reference in own.cannot}
+    predictions = [own for own in answer.predictions if (own.app, own.input, own.source) in cannot]
+    here = [run for run in profiles if (run.app, run.input, run.platform) not in cannot]
+    if here:
+        answer = client.predict(here, relative_to=reference)
+        predictions = [*answer.predictions, *predictions]
+    for note in answer.notes:
+        say(f"note: {note}")
+    return predictions, kept
+
+
+#: The status of a server that was started without what is asked for.
+_NOT_OFFERED = 501
 
 
 def _state(site: Site, live: bool) -> tuple[tuple[PartitionFacts, ...], LiveQueues | None, list[str]]:

@@ -109,9 +109,17 @@ class Columns:
     def _kind_f(self) -> NDArray[np.str_]:
         return np.array(self.kinds, dtype=np.str_)
 
+    @cached_property
+    def _masks(self) -> dict[tuple[str, ...], Mask]:
+        return {}
+
     def mask(self, *kinds: str) -> Mask:
         """Return which columns are of these kinds."""
-        return np.isin(self._kind_f, kinds) if len(kinds) > 1 else self._kind_f == kinds[0]
+        if kinds not in self._masks:
+            mask_f = np.isin(self._kind_f, kinds)
+            mask_f.setflags(write=False)  # every caller gets the same
+            self._masks[kinds] = mask_f
+        return self._masks[kinds]
 
     @cached_property
     def derived(self) -> Columns:
@@ -144,6 +152,9 @@ class Features:
         The workload and the application of each row, as numbers: what a split keeps whole. ``None``: not known.
     cpu_n
         Which rows were measured on a platform of class ``cpu``. ``None``: not known.
+    noise_np
+        How far two measurements of the targets of each row lie apart: log times of the earlier half of the visits less
+        those of the later half. NaN, or ``None`` for all: not known.
 
     >>> features = Features.of(np.array([[5e9]]), np.array([2.0]), np.array([1]), Columns.of(["flop"], ["a", "b"]))
     >>> features.column("runtime_s"), features.source_n
@@ -155,12 +166,18 @@ class Features:
     workload_n: Integers | None = None
     app_n: Integers | None = None
     cpu_n: Mask | None = None
+    noise_np: Floats | None = None
 
     @classmethod
     def of(cls, measured_nc: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
         """Return the features of cells: counters and events as measured, the runtime, the source platform one-hot."""
         one_hot_np = np.eye(len(columns.sources))[source_n]
         return cls(np.column_stack([measured_nc, runtime_s_n, one_hot_np]), columns)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Features]) -> Features:
+        """Return the rows of several with the same columns, one after the other, without their groups."""
+        return cls(np.concatenate([part.values_nf for part in parts]), parts[0].columns)
 
     @classmethod
     def read(cls, X: Any) -> Features:
@@ -181,8 +198,8 @@ class Features:
     def __getitem__(self, rows: Any) -> Features:
         rows = rows[0] if isinstance(rows, tuple) else rows
         rows = [rows] if isinstance(rows, int | np.integer) else rows
-        groups = (None if labels is None else labels[rows] for labels in (self.workload_n, self.app_n, self.cpu_n))
-        return Features(self.values_nf[rows], self.columns, *groups)
+        of_rows = (self.workload_n, self.app_n, self.cpu_n, self.noise_np)
+        return Features(self.values_nf[rows], self.columns, *(None if own is None else own[rows] for own in of_rows))
 
     def __repr__(self) -> str:
         counters, events, sources = self.columns.counters, self.columns.events, self.columns.sources

@@ -168,7 +168,7 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
     cells = sorted(by_cell)
     known = {cell: [{**run.counters, **events_of(run.metadata.get(EVENTS))} for run in by_cell[cell]] for cell in cells}
     every = (own.items() for runs_of_cell in known.values() for own in runs_of_cell)
-    names = sorted({name for own in every for name, value in own if value is not None}, key=_counters_first)
+    names = sorted({name for own in every for name, value in own if value is not None}, key=counters_first)
     runtime_s_n = np.array([_median_of_visits(by_cell[cell]) for cell in cells])
     runnable = {(run.app, run.input): run.runnable for run in runs if run.runnable is not None}
     return Measured(
@@ -187,7 +187,8 @@ def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:
     )
 
 
-def _counters_first(name: str) -> tuple[bool, str]:
+def counters_first(name: str) -> tuple[bool, str]:
+    """Return the place of a name in the order of columns: counters, then events."""
     return name.startswith(EVENT_PREFIX), name
 
 

@@ -64,8 +64,15 @@ class Dataset(Cells):
 
     @property
     def X(self) -> Features:  # noqa: N802
-        """The features, with the groups of their rows: ``Crossperf().fit(data.X, data.y)`` is what `train` does."""
-        return replace(self.features, workload_n=self.workload_n, app_n=self.app_n, cpu_n=self.cpu_n)
+        """The features, with the groups and the noise of their rows: ``fit(data.X, data.y)`` is what `train` does."""
+        earlier_wp, later_wp = self.log_time_halves_hwp
+        return replace(
+            self.features,
+            workload_n=self.workload_n,
+            app_n=self.app_n,
+            cpu_n=self.cpu_n,
+            noise_np=(earlier_wp - later_wp)[self.workload_n],
+        )
 
     @property
     def y(self) -> Floats:

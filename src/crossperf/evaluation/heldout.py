@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -81,7 +82,10 @@ class HeldOutPredictions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOut(Cells):
-    """The held-out cells in the order of their folds, and the predictions of each model by name."""
+    """The held-out cells in the order of their folds, and the predictions of each model by name.
+
+    The times are those of all workloads of the table, also of those without a cell held out.
+    """
 
     log_time_wp: Floats = field(metadata={"json": "log_time_s"})
     workload_n: Integers = field(metadata={"json": "workload"})
@@ -106,7 +110,7 @@ class HeldOut(Cells):
         cls, data: Dataset, rows_by_fold: Sequence[Integers], predictions: Mapping[str, Sequence[HeldOutPredictions]]
     ) -> HeldOut:
         """Return the predictions, fold by fold, of these rows of a dataset."""
-        cells = data.take(np.concatenate(list(rows_by_fold))).compact()
+        cells = data.take(np.concatenate(list(rows_by_fold)))
         return cls(
             **cells.shared(),
             fold_n=np.repeat(np.arange(len(rows_by_fold)), [len(rows) for rows in rows_by_fold]),
@@ -115,8 +119,14 @@ class HeldOut(Cells):
 
     def __repr__(self) -> str:
         models = ", ".join(self.predictions) or "no model"
-        counts = f"{len(self):,} held-out cells of {len(self.workloads):,} workloads on {len(self.platforms)} platforms"
+        workloads = len(np.unique(self.workload_n))
+        counts = f"{len(self):,} held-out cells of {workloads:,} workloads on {len(self.platforms)} platforms"
         return f"{counts}, predicted by {models}"
+
+    @cached_property
+    def held_apps(self) -> tuple[str, ...]:
+        """The applications with a cell held out, by name."""
+        return tuple(self.apps[a] for a in np.unique(self.app_n))
 
     def to_source(self, model: str) -> tuple[Floats, Floats]:
         """Return truth and predictions, log times relative to the source of each cell, NaN on that itself."""

@@ -183,7 +183,7 @@ def _about_data(evaluation: Evaluation, data: Dataset) -> Iterator[str]:
     if limited:
         yield f"{limited:,} of {len(data.workloads):,} workloads cannot run everywhere; scored on platforms that can."
     if facts.failed_runs:
-        yield f"{facts.failed_runs:,} failed runs were left out."
+        yield f"{several(facts.failed_runs, 'failed run')} {'was' if facts.failed_runs == 1 else 'were'} left out."
     if facts.warnings:
         yield f"The table has {facts.warnings:,} warnings; 'crossperf runs check' lists them."
 

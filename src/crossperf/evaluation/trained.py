@@ -61,7 +61,7 @@ def assess(model: TrainedModel, runs: Any = None, *, seed: int = 0) -> Evaluatio
     if len(rows_n):
         own = HeldOutPredictions.by(model.fitted, asked.features, asked, model.fitted.predict(asked.features))
         predictions, scores = {model.name: [own]}, {model.name: [score_cells(own, asked, order)]}
-    held_out = HeldOut.of(asked, [np.arange(len(asked))], predictions)
+    held_out = HeldOut.of(data, [rows_n if len(rows_n) else np.arange(len(data))], predictions)
     latent = _map(model, data, np.flatnonzero(sources), rows_n, seed)
     facts = {"split": NEW, "folds": 1, "seed": seed, "versions": model.versions}
     evaluation = evaluation_of(asked, scores, order, held_out=held_out, latent=latent, **facts)

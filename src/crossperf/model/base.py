@@ -30,14 +30,18 @@ TARGETS = ("source", "workload")
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of training cells: what a model keeps whole wherever it holds cells out to check itself."""
+    """The groups of training cells: what a model keeps whole wherever it holds cells out to check itself.
+
+    ``noise_np`` is how far two measurements of a cell's targets lie apart, in logarithms; 0 where that is not known.
+    """
 
     workload_n: Integers
     app_n: Integers
     cpu_n: Mask
+    noise_np: Floats
 
     def __getitem__(self, rows_n: Integers) -> Groups:
-        return Groups(self.workload_n[rows_n], self.app_n[rows_n], self.cpu_n[rows_n])
+        return Groups(self.workload_n[rows_n], self.app_n[rows_n], self.cpu_n[rows_n], self.noise_np[rows_n])
 
 
 class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,7 +92,7 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target_np = target.reshape(len(target), -1)
         self._one_output_ = target.ndim == 1
         limits = Limits.of(target_np)
-        known = _groups(features, groups, apps, cpu)
+        known = _groups(features, groups, apps, cpu, target_np.shape[1])
         features = selected(features, target_np)
         seen = Features(features.values_nf, features.columns)
         of_workload = self._learns_workload(seen, target_np)
@@ -130,7 +134,7 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             reset=reset,
         )
         if isinstance(X, Features):
-            return Features(values_nf, X.columns, X.workload_n, X.app_n, X.cpu_n)
+            return Features(values_nf, X.columns, X.workload_n, X.app_n, X.cpu_n, X.noise_np)
         names = getattr(self, "feature_names_in_", None)
         columns = Columns.unnamed(values_nf.shape[1]) if names is None else Columns.named([str(name) for name in names])
         if reset and self.needs_names and RUN_TIME not in columns.kinds:
@@ -169,14 +173,17 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _groups(features: Features, groups: Any, apps: Any, cpu: Any) -> Groups:
+def _groups(features: Features, groups: Any, apps: Any, cpu: Any, platforms: int) -> Groups:
     """Return the groups of cells: as given, otherwise as the features bring them, otherwise each cell its own."""
     count = len(features)
     workload_n = _first(groups, features.workload_n, np.arange(count))
     app_n = _first(apps, features.app_n, workload_n)
     cpu_n = _first(cpu, features.cpu_n, np.zeros(count, bool))
     check_consistent_length(features, workload_n, app_n, cpu_n)
-    return Groups(_numbered(workload_n), _numbered(app_n), cpu_n.astype(bool))
+    noise_np = features.noise_np
+    if noise_np is None or noise_np.shape[1] != platforms:
+        noise_np = np.zeros((count, platforms))
+    return Groups(_numbered(workload_n), _numbered(app_n), cpu_n.astype(bool), np.nan_to_num(noise_np))
 
 
 def _first(*choices: Any) -> Any:

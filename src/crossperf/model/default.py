@@ -31,7 +31,7 @@ from crossperf.model.fitted.blend import Blend, Patterns
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, Limits, contrast
-from crossperf.model.fitted.workloads import KnownWorkloads
+from crossperf.model.fitted.workloads import WorkloadProfiles
 from crossperf.model.learn.stacking import HeldBack
 from crossperf.model.learn.together import common_contrast, grow
 
@@ -169,7 +169,7 @@ class Crossperf(Predictor):
         )
         nearness = held.nearness()
         gate = held.gate(contrast_np, nearness)
-        intervals = held.intervals(features, contrast_np, nearness, gate, self.seed)
+        intervals = held.intervals(features, contrast_np, groups.noise_np, nearness, gate, self.seed)
         active = novelty.active_units
         self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
         members, trust = (encoder, forest, lookup, ensemble, process), (workloads, nearness, gate, novelty, intervals)
@@ -198,18 +198,18 @@ class Crossperf(Predictor):
 
     def _know(
         self, measured_nf: Floats, source_n: Integers, workload_n: Integers, folds: _Folds
-    ) -> tuple[KnownWorkloads, Floats]:
+    ) -> tuple[WorkloadProfiles, Floats]:
         """Return the known workloads, and how far each cell is from those that a member as blind to it has seen."""
         sources = int(source_n.max(initial=-1)) + 1
 
         def away(blind_n: Mask) -> Floats:
             seen_n = ~blind_n if not blind_n.all() else blind_n
-            known = KnownWorkloads.fit(measured_nf[seen_n], source_n[seen_n], workload_n[seen_n], sources)
+            known = WorkloadProfiles.fit(measured_nf[seen_n], source_n[seen_n], workload_n[seen_n], sources)
             away_n = np.full(len(blind_n), np.nan)
             away_n[blind_n] = known.distance(measured_nf[blind_n], source_n[blind_n])
             return away_n
 
-        known = KnownWorkloads.fit(measured_nf, source_n, workload_n, sources)
+        known = WorkloadProfiles.fit(measured_nf, source_n, workload_n, sources)
         return known, folds.out_of_fold(np.stack([away(blind_n) for blind_n in folds.blind_mn]))
 
 

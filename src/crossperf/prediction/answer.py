@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from os import PathLike, fspath
@@ -17,6 +18,7 @@ from crossperf.arrays import Floats, Mask
 from crossperf.dataset.cells import relative_to as relative
 from crossperf.dataset.features import COUNTER, MEASURED, RUN_TIME, Features, FeatureSet
 from crossperf.dataset.measured import Measured, measured_runs, measured_table
+from crossperf.dataset.plainly import measured_plainly
 from crossperf.errors import PredictError, did_you_mean, several, some_of
 from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.trained import TrainedModel
@@ -66,6 +68,9 @@ def measure(source: Any, *, need_runtime: bool = False, features: FeatureSet = "
     """Return what was measured, from whatever it comes as; ``features`` is what to read of a large table."""
     if isinstance(source, Measured):
         return source
+    plain = measured_plainly(source) if isinstance(source, list) and not need_runtime else None
+    if plain is not None:
+        return plain
     runs = few(source, need_runtime=need_runtime)
     if runs is not None:
         return measured_runs(runs, fspath(source) if isinstance(source, str | PathLike) else "runs")
@@ -218,6 +223,33 @@ def predict(
     >>> predict(train(runs, "ridge"), runs[0], relative_to="gpu-a").predictions[0].relative_time["gpu-a"]
     1.0
     """
+    question = runs if isinstance(runs, Question) else ask(model, runs)
+    return answered(model, question, relative_to=relative_to, level=level, can=can, joint=joint)
+
+
+def answered(
+    model: TrainedModel,
+    question: Question,
+    *,
+    relative_to: str = "source",
+    level: float = 0.8,
+    can: Sequence[str] | None = None,
+    joint: bool = False,
+    pairs: bool = True,
+    forecast: Forecast | None = None,
+    threads: int = 1,
+) -> Answer:
+    """Return the answer to a question, as `predict` does.
+
+    Parameters
+    ----------
+    pairs
+        Whether to tell how likely each platform beats each other one, which is most of a large answer.
+    forecast
+        That of the question's cells, where it was made already, together with others.
+    threads
+        How many chunks of cells are worked on at the same time.
+    """
     if not 0.0 < level < 1.0:
         message = f"level: found {level:g}, expected a share between 0 and 1, such as 0.8."
         raise PredictError(message, argument="level", level=level)
@@ -228,23 +260,38 @@ def predict(
             argument="relative_to",
             relative_to=relative_to,
         )
-    question = runs if isinstance(runs, Question) else ask(model, runs)
     offered = offer(model, question.measured, can)
     if relative_to in model.platforms:
         offered.refuse_reference(relative_to)
     starts = range(0, len(question), _CHUNK)
-    how = (relative_to, level, joint)
-    chunks = (_predictions(model, question, offered, slice(start, start + _CHUNK), *how) for start in starts)
+    how = (relative_to, level, joint, pairs, forecast)
+
+    def chunk(start: int) -> list[Prediction]:
+        return list(_predictions(model, question, offered, slice(start, start + _CHUNK), *how))
+
+    if threads == 1 or len(starts) == 1:
+        chunks = list(map(chunk, starts))
+    else:  # NumPy lets go of the interpreter's lock for most of it
+        with ThreadPoolExecutor(threads) as pool:
+            chunks = list(pool.map(chunk, starts))
     return Answer(tuple(chain.from_iterable(chunks)), question.notes, model, question, can)
 
 
 def _predictions(
-    model: TrainedModel, question: Question, offered: Offer, rows: slice, relative_to: str, level: float, joint: bool
+    model: TrainedModel,
+    question: Question,
+    offered: Offer,
+    rows: slice,
+    relative_to: str,
+    level: float,
+    joint: bool,
+    pairs: bool,
+    known: Forecast | None,
 ) -> Iterator[Prediction]:
     """Yield the predictions of some cells, with what the model knows of its confidence."""
     features, measured, names = question.features[rows], question.measured, model.platforms
     source_n, runtime_s_n = question.features.source_n[rows], measured.runtime_s_n[rows]
-    forecast = model.fitted.forecast(features) if model.fitted.forecasts else None
+    forecast = known[rows] if known else model.fitted.forecast(features) if model.fitted.forecasts else None
     offered_np, cannot_n = offered.offered_np[rows], offered.cannot[rows]
     log_np = relative(model.fitted.predict(features) if forecast is None else forecast.log_relative_np, source_n)
     log_np = np.where(offered_np, log_np, np.nan)
@@ -259,7 +306,7 @@ def _predictions(
     confidence: Iterable[dict[str, Any]] = repeat({}, len(log_np))
     if forecast:
         low_high = forecast.between(level, reference_n, joint=joint)
-        confidence = _confidence(model, forecast, low_high, offered_np, level)
+        confidence = _confidence(model, forecast, low_high, offered_np, level, pairs)
     answers = zip(runs, relative_np, seconds_np, cannot_n, confidence, strict=True)
     for run, relative_p, seconds_p, cannot, facts in answers:
         seconds = {} if np.isnan(seconds_p).all() else _by_name(names, seconds_p)  # NaN without a runtime
@@ -267,14 +314,21 @@ def _predictions(
 
 
 def _confidence(
-    model: TrainedModel, forecast: Forecast, low_high: tuple[Floats, Floats], offered_np: Mask, level: float
+    model: TrainedModel,
+    forecast: Forecast,
+    low_high: tuple[Floats, Floats],
+    offered_np: Mask,
+    level: float,
+    pairs: bool,
 ) -> Iterator[dict[str, Any]]:
     """Yield intervals, chances and familiarity of each cell by the fields of a `Prediction`."""
     names, columns, novelty = model.platforms, model.columns, forecast.novelty
     low_np, high_np = (np.where(offered_np, np.exp(log_np), np.nan) for log_np in low_high)
-    both_npp = offered_np[:, :, None] & offered_np[:, None, :]
     fastest_np = forecast.chance_fastest(offered_np)
-    faster_npp = np.where(both_npp, forecast.chance_faster(), np.nan)
+    faster_npp: Sequence[Floats] = [np.empty((0, 0))] * len(low_np)
+    if pairs:
+        both_npp = offered_np[:, :, None] & offered_np[:, None, :]
+        faster_npp = list(np.where(both_npp, forecast.chance_faster(), np.nan))
     # Counters have names that people know; raw events speak where there is nothing else.
     place_f = np.flatnonzero(columns.mask(*((COUNTER,) if columns.counters else MEASURED), RUN_TIME))
     for i, (word, score) in enumerate(zip(novelty.words, novelty.score_n.tolist(), strict=True)):
@@ -284,7 +338,7 @@ def _confidence(
             "low": _by_name(names, low_np[i]),
             "high": _by_name(names, high_np[i]),
             "chance_fastest": _by_name(names, fastest_np[i]),
-            "chance_faster": {name: _by_name(names, row_p) for name, row_p in zip(names, faster_npp[i], strict=True)},
+            "chance_faster": {name: _by_name(names, row_p) for name, row_p in zip(names, faster_npp[i], strict=pairs)},
             "familiarity": Familiarity(word, score, tuple(columns.names[place_f[f]] for f in strangest)),
         }
 

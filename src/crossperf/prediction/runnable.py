@@ -56,18 +56,24 @@ def offer(model: TrainedModel, measured: Measured, can: Sequence[str] | None) ->
     ran_on: dict[Workload, set[str]] = {}
     for workload, source in zip(measured.workload_of_n, measured.platform_n, strict=True):
         ran_on.setdefault(workload, set()).update((source, kinds[source]))
+    # Most cells are like another: the same versions, the same source.
+    seen: dict[tuple[str, str | None, frozenset[str]], tuple[list[bool], dict[str, str]]] = {}
     offered, cannot = [], []
+    limited = model.knows_of_limits
     cells = zip(measured.workload_of_n, measured.platform_n, measured.runnable_n or repeat(None), strict=False)
     for workload, source, runnable in cells:
-        known = can if can is not None else versions(runnable)
-        if known is not None:
-            known = _with_own(known, source, kinds)
-        elif model.knows_of_limits:
-            known = tuple(ran_on[workload])
-        own = [can_run(known, *kind) for kind in kinds.items()]
-        reason = NO_VERSION_KNOWN if can is None and versions(runnable) is None else CANNOT_RUN
-        offered.append(own)
-        cannot.append({name: reason for name, fits in zip(names, own, strict=True) if not fits})
+        key = (source, runnable, frozenset(ran_on[workload]))
+        if key not in seen:
+            known = can if can is not None else versions(runnable)
+            if known is not None:
+                known = _with_own(known, source, kinds)
+            elif limited:
+                known = tuple(ran_on[workload])
+            own = [can_run(known, *kind) for kind in kinds.items()]
+            reason = NO_VERSION_KNOWN if can is None and versions(runnable) is None else CANNOT_RUN
+            seen[key] = own, {name: reason for name, fits in zip(names, own, strict=True) if not fits}
+        offered.append(seen[key][0])
+        cannot.append(seen[key][1])
     return Offer(tuple(measured.workload_of_n), np.array(offered, dtype=bool), tuple(cannot))
 
 

@@ -11,6 +11,8 @@ _XLINK = "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _REFERRED_TO = re.compile(r"""(?:href=["']|url\()#([^"')]+)""")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_FONT = re.compile(r"\s*font-family:[^;]*;?")  # the page has fonts of its own
+_UNTURNED = re.compile(r"rotate\(-?0 [^)]*\)")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
 
 ET.register_namespace("", _SVG)
@@ -43,11 +45,25 @@ def inline(svg: str, prefix: str, inks: Mapping[str, str], keep: tuple[str, ...]
     referred_to = set(_REFERRED_TO.findall(svg))
     for element in root.iter():
         for name, value in list(element.attrib.items()):
-            if name == "id" and value not in referred_to and not value.startswith(keep):
+            unused = name == "id" and value not in referred_to and not value.startswith(keep)
+            if unused or (name == "transform" and _UNTURNED.fullmatch(value)):
                 del element.attrib[name]
             else:
                 element.set(name, _rewritten(name, value, prefix, inks))
+    _tidy(root)
     return ET.tostring(root, encoding="unicode")
+
+
+def _tidy(element: ET.Element) -> None:
+    """Take out blank text between elements, and groups that hold nothing."""
+    for child in list(element):
+        _tidy(child)
+        if child.tag == f"{{{_SVG}}}g" and not len(child) and not child.attrib:
+            element.remove(child)
+        elif not (child.tail or "").strip():
+            child.tail = None
+    if len(element) and not (element.text or "").strip():
+        element.text = None
 
 
 def _rewritten(name: str, value: str, prefix: str, inks: Mapping[str, str]) -> str:
@@ -57,5 +73,6 @@ def _rewritten(name: str, value: str, prefix: str, inks: Mapping[str, str]) -> s
         return f"#{prefix}{value[1:]}" if value.startswith("#") else value
     if name in ("d", "x", "y"):
         return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", value)
+    value = _FONT.sub("", value).strip() if name == "style" else value
     value = _REFERENCE.sub(lambda match: f"url(#{prefix}{match[1]})", value)
     return _COLOUR.sub(lambda colour: inks.get(colour[0].lower(), colour[0]), value)

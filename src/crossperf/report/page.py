@@ -1,4 +1,4 @@
-"""The report: a page with everything an evaluation holds, which needs nothing beside it, and its figures as files."""
+"""The report: a page with everything that evaluations hold, which needs nothing beside it, and its figures as files."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path, PurePath
 from typing import Any
 
 from crossperf import __version__
 from crossperf.display import to_html
-from crossperf.errors import MissingDependencyError
+from crossperf.errors import MissingDependencyError, SettingsError
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.scores import METRICS
 from crossperf.files import Folder
+from crossperf.platforms import Platform, in_a_line
 from crossperf.report import sentences, tables
-from crossperf.report.figures import FIGURES, Drawn, NothingToDraw, colours
-from crossperf.report.inline import inline
+from crossperf.report.figures import FIGURES
+from crossperf.report.worst import worst
 
 try:
     from jinja2 import Environment
     from markupsafe import Markup
+
+    from crossperf.report.key import machines
+    from crossperf.report.views import View, all_tooltips, files_of, views_of
 except ImportError as error:
     raise MissingDependencyError("The report needs Jinja2: pip install 'crossperf[report]'") from error
 
@@ -32,10 +36,7 @@ PAGE = "index.html"
 _FIGURES, _KINDS = "figures", ("svg", "png")
 #: Distinguishes a page of ours from anybody else's.
 GENERATOR = "crossperf report"
-_MOVED = ("line-", "dot-")  # how the parts of a drawing are called that the script moves
 _COMMAND = "crossperf report evaluation.json -o report"
-#: What stands for each neutral ink of a drawing, so that one drawing serves light and dark.
-_INKS = {colours.INK: "var(--ink)", colours.FAINT: "var(--quiet)"}
 
 
 def _ours(folder: Path) -> bool:
@@ -53,58 +54,87 @@ FOLDER = Folder("report", _ours)
 
 
 def write(
-    evaluation: Evaluation, folder: str | os.PathLike[str], *, overwrite: bool = False, command: str | None = None
+    evaluations: Evaluation | Sequence[Evaluation],
+    folder: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    command: str | None = None,
+    platforms: Sequence[Platform] = (),
+    rpv: str | None = None,
 ) -> None:
-    """Write the report of an evaluation; the folder appears whole or not at all.
+    """Write the report of one evaluation or of several; the folder appears whole or not at all.
 
     Parameters
     ----------
+    evaluations
+        Several stand on one page, and a reader switches between them: usually those of several splits.
     overwrite
         Replace a report that stands there; anything else is never replaced.
     command
         The command line that makes it again, for the page to show.
+    platforms
+        What is known of the platforms, to describe them by.
+    rpv
+        What times are relative to in figures of them: ``fastest``, ``slowest`` or ``source``; ``None`` leaves that to
+        each figure.
     """
+    views = views_of(_several(evaluations), rpv)
     with FOLDER.whole(folder, overwrite=overwrite) as part:
-        (part / PAGE).write_text(render(evaluation, command), encoding="utf-8")
+        (part / PAGE).write_text(_render(views, command, platforms), encoding="utf-8")
         (part / _FIGURES).mkdir()
-        for name, drawn in _draw(evaluation, bare=False).items():
-            if isinstance(drawn, Drawn):
-                for kind in _KINDS:
-                    (part / _FIGURES / f"{name}.{kind}").write_bytes(drawn.as_bytes(kind))
+        for name, drawn in files_of(views):
+            for kind in _KINDS:
+                (part / _FIGURES / f"{name}.{kind}").write_bytes(drawn.as_bytes(kind))
 
 
-def render(evaluation: Evaluation, command: str | None = None) -> str:
-    """Return the page of an evaluation.
+def render(
+    evaluations: Evaluation | Sequence[Evaluation],
+    command: str | None = None,
+    *,
+    platforms: Sequence[Platform] = (),
+    rpv: str | None = None,
+) -> str:
+    """Return the page of one evaluation or of several.
 
     Parameters
     ----------
     command
         The command line that makes the page; ``None`` stands for that of an evaluation's file.
+    platforms
+        What is known of the platforms, to describe them by.
+    rpv
+        What times are relative to in figures of them; ``None`` leaves that to each figure.
     """
-    drawings, choice = _draw(evaluation, bare=True), None
-    if isinstance(drawings["vector"], Drawn):
-        from crossperf.report.figures.vector import chooser  # as matplotlib, which it takes, has just drawn
+    return _render(views_of(_several(evaluations), rpv), command, platforms)
 
-        choice = chooser(evaluation)
-        drawings["vector"] = choice.drawn
-    drawn = {name: own for name, own in drawings.items() if isinstance(own, Drawn)}
-    tooltips = {name: _tooltips(own) for name, own in drawn.items()}
+
+def _several(evaluations: Evaluation | Sequence[Evaluation]) -> Sequence[Evaluation]:
+    several = [evaluations] if isinstance(evaluations, Evaluation) else list(evaluations)
+    if not several:
+        raise SettingsError("evaluations: found none, expected one or more.", argument="evaluations")
+    return several
+
+
+def _render(views: Sequence[View], command: str | None, platforms: Sequence[Platform]) -> str:
     script, style = _read("script.js"), _read("style.css")
     template = Environment(autoescape=True).from_string(_read("template.html"))
+    names = list(dict.fromkeys(PurePath(view.evaluation.table.path).name for view in views))
+    evaluate = [sentences.command(view.evaluation, _file(views, view)) for view in views]
     return template.render(
-        evaluation=evaluation,
+        views=views,
+        models=list(dict.fromkeys(model for view in views for model in view.models)),
         figures=FIGURES,
-        drawings=drawings,
-        svgs={name: _svg(name, own) for name, own in drawn.items()},
         metrics=METRICS,
         sentences=sentences,
         tables=tables,
+        worst=worst,
+        machines=machines,
+        known={platform.name: line for platform in platforms if (line := in_a_line(platform))},
         to_html=lambda view, identity: Markup(to_html(view, identity)),  # noqa: S704 - it escapes what it writes
-        table_name=PurePath(evaluation.table.path).name,
+        table_name=", ".join(names[:3]) + (" and others" if len(names) > 3 else ""),
         quote=shlex.quote,
-        left_out_of_choice=choice.left_out if choice else "",
-        commands=[*filter(None, [sentences.command(evaluation)]), command or _COMMAND],
-        data=_json({"tooltips": tooltips, "chooser": choice.facts if choice else None}),
+        commands=[*filter(None, evaluate), command or _command(views)],
+        data=_json({**all_tooltips(views), "views": [view.facts for view in views]}),
         generator=f"{GENERATOR} {__version__}",
         script=Markup(script),  # noqa: S704 - our own files, not data
         style=Markup(style),  # noqa: S704
@@ -112,29 +142,16 @@ def render(evaluation: Evaluation, command: str | None = None) -> str:
     )
 
 
-def _draw(evaluation: Evaluation, *, bare: bool) -> dict[str, Drawn | NothingToDraw]:
-    """Return every figure of an evaluation by name, or the reason why there is none."""
-    drawings: dict[str, Drawn | NothingToDraw] = {}
-    for name, plot in FIGURES.items():
-        try:
-            drawings[name] = plot(evaluation, bare=bare)
-        except NothingToDraw as reason:
-            drawings[name] = reason
-    return drawings
+def _file(views: Sequence[View], view: View) -> str:
+    return "evaluation.json" if len(views) == 1 else f"{view.key}.json"
 
 
-def _svg(name: str, drawn: Drawn) -> Markup:
-    svg = inline(drawn.as_bytes("svg").decode("utf-8"), f"{name}-", _INKS, _MOVED)
-    labels = f'<svg role="img" aria-labelledby="{name}-title" aria-describedby="{name}-caption"'
-    return Markup(svg.replace("<svg", labels, 1))  # noqa: S704 - matplotlib escapes what it writes, and so does `inline`
-
-
-def _tooltips(drawn: Drawn) -> list[list[Any]]:
-    return [
-        [round(own.x, 4), round(own.y, 4), own.text]
-        + ([round(own.width, 4), round(own.height, 4)] if own.width else [])
-        for own in drawn.tooltips
-    ]
+def _command(views: Sequence[View]) -> str:
+    return (
+        _COMMAND
+        if len(views) == 1
+        else shlex.join(["crossperf", "report", *(_file(views, view) for view in views), "-o", "report"])
+    )
 
 
 def _json(facts: Mapping[str, Any]) -> Markup:

@@ -1,7 +1,10 @@
 "use strict";
-// The page reads without this. It adds: what a mark stands for, a choice of application, sorting, light and dark.
+// The page reads without this. It adds: what a mark stands for, choices of what was held out, of a model and of an
+// application, copies of figures, sorting, light and dark.
 (() => {
   const data = JSON.parse(document.getElementById("page-data").textContent);
+  for (const marks of Object.values(data.tooltips)) marks.forEach((mark) => { mark[2] = data.texts[mark[2]]; });
+  document.documentElement.classList.add("scripted");
   const tooltip = document.getElementById("tooltip");
   document.querySelectorAll(".script").forEach((part) => { part.hidden = false; });
 
@@ -21,11 +24,44 @@
 
   // ---- paper has no hidden parts -------------------------------------------------------------------------------
   let opened = [];
+  let unseen = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];
     opened.forEach((part) => { part.open = true; });
+    unseen = [...document.querySelectorAll("[data-view][hidden]")];
+    unseen.forEach((part) => { part.hidden = false; });
   });
-  addEventListener("afterprint", () => opened.forEach((part) => { part.open = false; }));
+  addEventListener("afterprint", () => {
+    opened.forEach((part) => { part.open = false; });
+    unseen.forEach((part) => { part.hidden = true; });
+  });
+
+  // ---- which evaluation, which model -----------------------------------------------------------------------------
+  const viewSelect = document.getElementById("view");
+  const modelSelect = document.getElementById("model");
+
+  function chooseView(key) {
+    hide();
+    document.querySelectorAll("[data-view]").forEach((part) => { part.hidden = !part.dataset.view.split(" ").includes(key); });
+    document.querySelectorAll("[data-choose]").forEach((card) => {
+      card.setAttribute("aria-pressed", String(card.dataset.choose === key));
+    });
+    if (viewSelect) viewSelect.value = key;
+  }
+
+  // Of parts that stand side by side, one for each model, the chosen one is shown; the first where it has none.
+  function chooseModel(name) {
+    hide();
+    const groups = new Map();
+    document.querySelectorAll("[data-model]").forEach((part) => {
+      if (!groups.has(part.parentNode)) groups.set(part.parentNode, []);
+      groups.get(part.parentNode).push(part);
+    });
+    groups.forEach((parts) => {
+      const chosen = parts.find((part) => part.dataset.model === name) || parts[0];
+      parts.forEach((part) => { part.hidden = part !== chosen; });
+    });
+  }
 
   // ---- tooltips: [x, y, text, width, height] in shares of the drawing --------------------------------------------
   const ring = document.createElement("div");
@@ -135,40 +171,145 @@
   addEventListener("scroll", follow, { passive: true, capture: true });
   addEventListener("pointerdown", (event) => { if (!event.target.closest(".drawing")) hide(); });
 
-  // ---- one application after another: the marks of Figure 3 are moved, nothing is drawn anew -----------------------
-  const chooser = document.getElementById("app");
-
-  function choose(number) {
-    const app = data.chooser.apps[number];
-    const view = document.querySelector("#vector-drawing svg").viewBox.baseVal;
-    const marks = [];
-    app.marks.forEach((row, platform) => row.forEach((mark, series) => {
-      const line = document.getElementById(`vector-line-${platform}-${series}`);
-      const dot = document.getElementById(`vector-dot-${platform}-${series}`);
-      line.style.display = dot.style.display = mark ? "" : "none";
-      if (!mark) return;
-      const [low, middle, high, words] = mark;
-      const path = line.querySelector("path");
-      const y = Number(path.getAttribute("d").match(/[\d.]+/g)[1]);
-      path.setAttribute("d", `M ${low} ${y} L ${high} ${y}`);
-      dot.querySelector("use").setAttribute("x", middle);
-      // What the first choice lacks was drawn unseen.
-      for (const part of [path, ...dot.querySelectorAll("*")]) {
-        part.style.opacity = part.style.strokeOpacity = part.style.fillOpacity = "";
-      }
-      const text = `${data.chooser.platforms[platform]}, ${data.chooser.series[series]}: ${words}`;
-      marks.push([(low + high) / 2 / view.width, y / view.height, text, (high - low + 9) / view.width, 9 / view.height]);
-    }));
-    data.tooltips.vector = marks;
-    document.getElementById("vector-question").textContent = app.question;
-    document.getElementById("vector-caption").textContent = app.caption;
+  // ---- one application after another: marks and axis of Figure 3 are moved, nothing is drawn anew -----------------
+  function choose(view, number) {
+    const app = view.chooser.apps[number];
+    const id = `${view.prefix}vector`;
+    [id, `${id}-narrow`].forEach((drawing, place) => place < view.chooser.spans.length && redraw(view, app, drawing, place));
+    document.getElementById(`${id}-question`).textContent = app.question;
+    document.getElementById(`${id}-caption`).textContent = app.caption;
     hide();
   }
 
-  if (chooser) {
-    data.chooser.apps.forEach((app, number) => chooser.add(new Option(app.name, number)));
-    chooser.value = data.chooser.chosen;
-    chooser.addEventListener("change", () => choose(Number(chooser.value)));
+  function redraw(view, app, drawing, place) {
+    const svg = document.querySelector(`#${CSS.escape(drawing)}-drawing svg`);
+    if (!svg) return;
+    const [left, right] = view.chooser.spans[place];
+    const [low, high] = app.axis;
+    const at = (ratio) => left + (right - left) * Math.log(ratio / low) / Math.log(high / low);
+    const part = (name) => document.getElementById(`${drawing}-${name}`);
+    moveTicks(svg, drawing, app.axis[2 + place].map(([ratio, words]) => [at(ratio), words]));
+    const once = part("once").querySelector("path");
+    once.setAttribute("d", once.getAttribute("d").replace(/([ML]) [\d.]+/g, `$1 ${at(1).toFixed(2)}`));
+    const box = svg.viewBox.baseVal;
+    const marks = [];
+    app.marks.forEach((row, platform) => row.forEach((mark, series) => {
+      const line = part(`line-${platform}-${series}`);
+      const dot = part(`dot-${platform}-${series}`);
+      line.style.display = dot.style.display = mark ? "" : "none";
+      if (!mark) return;
+      const [first, middle, third] = mark.slice(0, 3).map(at);
+      const path = line.querySelector("path");
+      const y = Number(path.getAttribute("d").match(/[\d.]+/g)[1]);
+      path.setAttribute("d", `M ${first} ${y} L ${third} ${y}`);
+      dot.querySelector("use").setAttribute("x", middle);
+      // What the first choice lacks was drawn unseen. Predictions are hollow: their fill stays without opacity.
+      for (const shape of [path, ...dot.querySelectorAll("*")]) {
+        shape.style.opacity = shape.style.strokeOpacity = "";
+        if (series === 0) shape.style.fillOpacity = "";
+      }
+      const text = `${view.chooser.platforms[platform]}, ${view.chooser.series[series]}: ${mark[3]}`;
+      marks.push([(first + third) / 2 / box.width, y / box.height, text, (third - first + 9) / box.width, 9 / box.height]);
+    }));
+    data.tooltips[drawing] = marks;
+  }
+
+  // Each tick is a group of grid line, tick and label; more than the first choice has are copies of its first.
+  function moveTicks(svg, drawing, wanted) {
+    const ticks = [...svg.querySelectorAll(`[id^="${CSS.escape(drawing)}-tick-"]`)];
+    while (ticks.length < wanted.length) {
+      const copy = ticks[0].cloneNode(true);
+      copy.querySelectorAll("defs").forEach((own) => own.remove());
+      copy.querySelectorAll("[id]").forEach((own) => own.removeAttribute("id"));
+      copy.id = `${drawing}-tick-${ticks.length}`;
+      ticks[ticks.length - 1].after(copy);
+      ticks.push(copy);
+    }
+    ticks.forEach((tick, number) => {
+      tick.style.display = number < wanted.length ? "" : "none";
+      if (number >= wanted.length) return;
+      const text = tick.querySelector("text");
+      if (!("x0" in tick.dataset)) tick.dataset.x0 = text.getAttribute("x") || text.getAttribute("transform").match(/-?[\d.]+/)[0];
+      tick.setAttribute("transform", `translate(${(wanted[number][0] - Number(tick.dataset.x0)).toFixed(2)} 0)`);
+      text.textContent = wanted[number][1];
+    });
+  }
+
+  for (const view of data.views) {
+    const select = document.getElementById(`${view.prefix}app`);
+    if (!select) continue;
+    view.chooser.apps.forEach((app, number) => select.add(new Option(app.name, number)));
+    select.value = view.chooser.chosen;
+    select.addEventListener("change", () => choose(view, Number(select.value)));
+  }
+
+  // ---- copies of figures: the drawing that is seen, on white, in the colours of print ------------------------------
+  function standalone(id) {
+    const shown = [`${id}-drawing`, `${id}-narrow-drawing`].map((name) => document.getElementById(name))
+      .find((drawing) => drawing && drawing.offsetParent);
+    const svg = shown.querySelector("svg").cloneNode(true);
+    const { width, height } = svg.viewBox.baseVal;
+    svg.removeAttribute("aria-labelledby");
+    svg.removeAttribute("aria-describedby");
+    svg.setAttribute("width", `${width}pt`);
+    svg.setAttribute("height", `${height}pt`);
+    svg.setAttribute("style", "fill: #333333; font-family: 'DejaVu Sans', Verdana, sans-serif");
+    const make = (tag, text) => {
+      const own = document.createElementNS("http://www.w3.org/2000/svg", tag);
+      own.textContent = text;
+      return own;
+    };
+    const ground = make("rect", "");
+    for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: "#ffffff" })) ground.setAttribute(name, value);
+    const question = document.getElementById(`${id}-question`).textContent;
+    svg.prepend(make("title", question), make("desc", document.getElementById(`${id}-caption`).textContent), ground);
+    const text = new XMLSerializer().serializeToString(svg)
+      .replaceAll("var(--ink)", "#333333").replaceAll("var(--quiet)", "#7f7f7f");
+    return { text, width, height };
+  }
+
+  function png({ text, width, height }) {
+    return new Promise((done, fail) => {
+      const image = new Image();
+      image.onerror = () => fail(new Error("the figure cannot be drawn"));
+      image.onload = () => {
+        const canvas = document.createElement("canvas");
+        canvas.width = Math.round(width * 3);
+        canvas.height = Math.round(height * 3);
+        canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+        canvas.toBlob(done, "image/png");
+      };
+      image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+    });
+  }
+
+  function download(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  const tools = {
+    svg: async (figure, name) => download(new Blob([figure.text], { type: "image/svg+xml" }), `${name}.svg`),
+    png: async (figure, name) => download(await png(figure), `${name}.png`),
+    copy: async (figure) => navigator.clipboard.write([new ClipboardItem({ "image/png": png(figure) })]),
+  };
+
+  for (const bar of document.querySelectorAll(".tools")) {
+    bar.addEventListener("click", async (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      const label = button.dataset.tool === "copy" ? "copy" : button.dataset.tool.toUpperCase();
+      try {
+        await tools[button.dataset.tool](standalone(bar.dataset.for), bar.dataset.name);
+        button.textContent = button.dataset.tool === "copy" ? "copied" : "saved";
+      } catch {
+        button.textContent = "not allowed here";
+      }
+      setTimeout(() => { button.textContent = label; }, 2000);
+    });
   }
 
   // ---- sorting ---------------------------------------------------------------------------------------------------
@@ -206,5 +347,19 @@
         sort(table, column, descending);
       });
     });
+  }
+
+  // ---- begin with what the address names, or the first --------------------------------------------------------------
+  const views = data.views.map((view) => view.key);
+  const pick = (key) => { if (views.includes(key)) { chooseView(key); history.replaceState(null, "", `#${key}`); } };
+  if (views.length > 1) {
+    document.querySelectorAll("[data-choose]").forEach((card) => card.addEventListener("click", () => pick(card.dataset.choose)));
+    viewSelect.addEventListener("change", () => pick(viewSelect.value));
+    const asked = decodeURIComponent(location.hash.slice(1));
+    chooseView(views.includes(asked) ? asked : views[0]);
+  }
+  if (modelSelect) {
+    modelSelect.addEventListener("change", () => chooseModel(modelSelect.value));
+    chooseModel(modelSelect.value);
   }
 })();

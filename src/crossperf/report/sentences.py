@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from crossperf.errors import several
 from crossperf.evaluation.heldout import LEVEL
@@ -13,7 +14,8 @@ from crossperf.evaluation.scores import Scores
 from crossperf.evaluation.trained import NEW
 from crossperf.model import MODELS
 from crossperf.records import LOOKS
-from crossperf.report.figures.words import how_often
+from crossperf.report.constant import constant_pick
+from crossperf.report.figures.words import how_often, of_r2
 
 #: What each split holds out, as the reader of a sentence needs it.
 HELD_OUT = {
@@ -22,6 +24,10 @@ HELD_OUT = {
     "app": "applications it has never seen",
     NEW: "workloads it was not trained on",
 }
+#: The same in two or three words, for a switch.
+SHORT = {"row": "known workloads", "workload": "new inputs", "app": "new applications", NEW: "new workloads"}
+#: What a cell is, wherever the word first stands.
+CELL = "A cell is one workload, profiled on one platform."
 
 
 def sentences(result: Evaluation) -> list[str]:
@@ -31,7 +37,30 @@ def sentences(result: Evaluation) -> list[str]:
         lines.append(f"{name} {of_scores(scores)}")
         if scores.coverage is not None:
             lines.append(f"{name} {of_intervals(scores)}")
-    return [*lines, of_constant(result.constant)]
+        if r2 := of_r2(scores):
+            lines.append(f"{name}: {r2}")
+    return [*of_winner(result), *lines, of_constant(result.constant)]
+
+
+def most_accurate(result: Evaluation) -> str | None:
+    """Return the model with the least typical factor; ``None`` where none was scored."""
+    factors = {name: own.typical_factor for name, own in result.scores.items() if own.typical_factor is not None}
+    return min(factors, key=factors.__getitem__) if factors else None
+
+
+def of_winner(result: Evaluation) -> list[str]:
+    """Return where following no model, but always taking one platform, does better; empty where it does not."""
+    constant, scores = constant_pick(result), [own for _, own in result.scores.items()]
+    best = max((own.top1 for own in scores if own.top1 is not None), default=None)
+    least = min((own.slowdown for own in scores if own.slowdown is not None), default=None)
+    if best is None or constant.top1 is None:
+        return []
+    name, wins = _constant_choice(result.constant), []
+    if constant.top1 > best:
+        wins.append(f"is right for {constant.top1:.0%} of these cells, the best model for {best:.0%}")
+    if constant.slowdown is not None and least is not None and constant.slowdown < least:
+        wins.append(f"loses {constant.slowdown - 1:.1%} of the time, the picks of the best model {least - 1:.1%}")
+    return [f"The constant pick wins here: always taking {name} {'; it '.join(wins)}."] if wins else []
 
 
 def headline(result: Evaluation) -> str:
@@ -39,18 +68,51 @@ def headline(result: Evaluation) -> str:
 
     The constant answer stands beside it, since a model that does no better has learned nothing worth having.
     """
-    factors = {name: own.typical_factor for name, own in result.scores.items() if own.typical_factor is not None}
-    if not factors:
+    name = most_accurate(result)
+    if name is None:
         return "No model was scored here."
-    name = min(factors, key=factors.__getitem__)
     constant, held_out = result.constant, HELD_OUT.get(result.split)
-    often, always = _distinct(result.scores[name].top1 or 0.0, constant.fastest_share)
+    model, pick = result.scores[name].top1 or 0.0, constant_pick(result).top1 or 0.0
+    often, always = _distinct(model, pick)
+    better = " and is the better choice" if pick > model else ""
     return (
         f"{name} picks the fastest platform {often}"
         + (f" for {held_out}" if held_out else "")
-        + f"; always taking {_constant_choice(constant)} would: {always}. Its times are off by a factor of "
-        f"{factors[name]:.2f} typically."
+        + f"; always taking {_constant_choice(constant)} would: {always}{better}. Its times are off by a factor of "
+        f"{result.scores[name].typical_factor:.2f} typically."
     )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that stands large on the page: what is counted, and what it is compared with."""
+
+    number: str
+    unit: str
+    what: str
+    against: str
+
+
+def numbers(result: Evaluation, model: str) -> list[Figure]:
+    """Return the three numbers that tell what a model is worth: its picks, its times, and what following it costs."""
+    scores, constant = result.scores[model], constant_pick(result)
+    always, ceiling = f"always taking {result.constant.fastest}", result.scores.noise_ceiling.typical_factor
+    picked = f"{always}: {_hundred(constant.top1)}" if constant.top1 is not None else ""
+    lost = f"{always}: {_percent(constant.slowdown)}" if constant.slowdown is not None else ""
+    noise = f"noise alone: {ceiling:.2f}x" if ceiling is not None else "1x is perfect"
+    return [
+        Figure(_hundred(scores.top1), "of 100", "cells get their fastest platform named", picked),
+        Figure(_number(scores.typical_factor), "x", "typically between predicted and measured time", noise),
+        Figure(_percent(scores.slowdown), "", "of the time is lost by following its picks", lost),
+    ]
+
+
+def _hundred(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.0f}"
+
+
+def _percent(slowdown: float | None) -> str:
+    return "–" if slowdown is None else f"{slowdown - 1:.1%}" if slowdown < 1.995 else f"{slowdown:.1f}x"
 
 
 def times_in_ten(share: float) -> str:
@@ -102,7 +164,7 @@ def _number(value: float | None) -> str:
 
 
 def _constant_choice(constant: ConstantAnswer) -> str:
-    return f"{constant.fastest}{f', or {constant.otherwise[0]} where that cannot run' if constant.otherwise else ''}"
+    return f"{constant.fastest}{f' ({constant.otherwise[0]} where that cannot run)' if constant.otherwise else ''}"
 
 
 def of_constant(constant: ConstantAnswer) -> str:
@@ -124,10 +186,11 @@ def of_table(result: Evaluation) -> str:
     if not info:
         return f"{counts}."
     able = " that can run them" if info.limited_workloads else ""
-    spread = "" if info.noise.median is None else f"; repeats vary by {info.noise.median:.1%} in the median"
+    noise, what = (info.noise_between_visits, "visits") if info.noise_between_visits else (info.noise, "repeats")
+    spread = "" if noise.median is None else f"; {what} vary by {noise.median:.1%} in the median"
     return (
         f"{counts}, with {info.counters} counters. {info.complete_workloads:,} workloads ran on every platform{able}. "
-        f"A cell, one workload on one platform, was measured {how_often(info.repeats)}{spread}."
+        f"Each workload was measured {how_often(info.repeats)} on a platform{spread}."
     )
 
 
@@ -147,8 +210,8 @@ def left_out(result: Evaluation) -> list[str]:
     return sentences or ["No row was left out."]
 
 
-def command(result: Evaluation) -> str | None:
-    """Return the command that makes this evaluation again.
+def command(result: Evaluation, file: str = "evaluation.json") -> str | None:
+    """Return the command that makes this evaluation again, into a file.
 
     ``None`` where none does: a trained model was asked, models of one's own took part, or none did.
     """
@@ -163,4 +226,4 @@ def command(result: Evaluation) -> str | None:
         words += ["--scored-folds", str(result.scored_folds)]
     if facts.info and facts.platforms != tuple(platform.name for platform in facts.info.platforms):
         words += ["--platforms", ",".join(facts.platforms)]
-    return shlex.join([*words, "--json", "evaluation.json"])
+    return shlex.join([*words, "--json", file])

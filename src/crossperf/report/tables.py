@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossperf.display import CellView, ColumnView, RowView, TableView, number, numbers, share, words
+from crossperf.platforms import in_order
 
 if TYPE_CHECKING:
     from crossperf.evaluation.compare import TableComparison
@@ -35,11 +37,17 @@ def scores(evaluation: Evaluation) -> TableView:
     return replace(view, reference=(*view.reference, always))
 
 
-def applications(held_out: HeldOut) -> TableView:
-    """Return each application with its cells, the error of every model and the picks of the first, worst first."""
+def applications(held_out: HeldOut, model: str | None = None) -> TableView:
+    """Return each application with its cells, the error of every model and the picks of one, worst first.
+
+    Parameters
+    ----------
+    model
+        Whose picks are shown and whose errors give the order; ``None`` takes the first.
+    """
     from crossperf.evaluation import metrics
 
-    names, app_n, first = held_out.apps, held_out.app_n, next(iter(held_out.predictions))
+    names, app_n, first = held_out.apps, held_out.app_n, model or next(iter(held_out.predictions))
     factor_by_model = {}
     for name in held_out.predictions:
         sum_a, count_a = (whole_ap.sum(axis=1) for whole_ap in held_out.error_by_app(name))
@@ -72,11 +80,20 @@ def applications(held_out: HeldOut) -> TableView:
     )
 
 
-def platforms(info: TableInfo) -> TableView:
-    """Return each platform of a runs table with what was measured there."""
+def platforms(info: TableInfo, known: Mapping[str, str] | None = None) -> TableView:
+    """Return each platform of a runs table with what was measured there, by machine and then by threads.
+
+    Parameters
+    ----------
+    known
+        What is known of platforms, in a line each (`crossperf.platforms.in_a_line`).
+    """
     rows: list[RowView] = []
-    limited = info.limited_workloads > 0
-    for own in info.platforms:
+    limited, lines = info.limited_workloads > 0, known or {}
+    described = any(own.name in lines for own in info.platforms)
+    by_name = {own.name: own for own in info.platforms}
+    for name in in_order(by_name, {own.name: own.platform_class for own in info.platforms}):
+        own = by_name[name]
         counts = number(own.runs, 0), number(own.workloads, 0)
         shares = [
             own.workloads / max(info.workloads, 1),
@@ -86,7 +103,8 @@ def platforms(info: TableInfo) -> TableView:
         digits = (0, 1, 1)
         cells = [share(value, digits=digit) for value, digit in zip(shares, digits, strict=False)]
         absent = [number(count, 0) for count in (own.cannot_run, own.not_measured)] if limited else []
-        rows.append((own.name, own.platform_class or "–", *counts, *cells[:1], *absent, *cells[1:]))
+        kind = own.platform_class or "–", *([lines.get(own.name, "–")] if described else [])
+        rows.append((own.name, *kind, *counts, *cells[:1], *absent, *cells[1:]))
     gaps = (
         ColumnView("cannot run", "workloads without a version for it"),
         ColumnView("not measured", "workloads that can run there, or may be able to, and never did"),
@@ -95,7 +113,7 @@ def platforms(info: TableInfo) -> TableView:
     return TableView(
         "What was measured on each platform",
         (
-            *words("platform", "class"),
+            *words("platform", "class", *(["what it is"] if described else [])),
             ColumnView("runs", "that succeeded"),
             *numbers("workloads", "of all workloads"),
             *(gaps if limited else ()),

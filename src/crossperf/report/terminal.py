@@ -13,6 +13,7 @@ from rich.table import Table
 from crossperf.display import CellView, RowView, TableView, number, numbers, words
 from crossperf.records import FAMILIAR, NO_VERSION_KNOWN, UNKNOWN, UNUSUAL
 from crossperf.report import tables
+from crossperf.report.columns import fitting, folded, least, least_widths, natural
 from crossperf.text import safe
 
 if TYPE_CHECKING:
@@ -44,17 +45,20 @@ def console() -> Console:
     return screen if screen.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
 
 
-def rich_table(view: TableView) -> Table:
-    """Return a table for the terminal: the best in bold with a star, reference rows dimmed."""
+def rich_table(view: TableView, width: int = 160) -> Table:
+    """Return a table for the terminal: the best in bold with a star, reference rows dimmed, numbers never cut."""
     table = Table(title=plain(view.caption))
-    rows = [(list(map(_rich_cell, row)), reference) for row, reference in view.all_rows]
-    # The names of references, such as the noise ceiling, stay in one line however many columns there are.
-    widest = max((len(row[0]) for row, reference in rows if reference), default=0)
+    whole, widths = natural(view) <= width, least_widths(view)
+    # The names of the rows stay in one line where there is room.
+    names = max((len(row[0].text) for row, _ in view.all_rows), default=0)
+    widths[0] = max(widths[0], min(names, widths[0] + width - least(view)))
     for place, column in enumerate(view.columns):
         side: Literal["left", "right"] = "right" if column.number else "left"
-        table.add_column(plain(column.name), justify=side, min_width=None if place else widest)
-    for row, reference in rows:
-        table.add_row(*row, style="dim" if reference else None)
+        lines = [column.name] if whole or not column.number else folded(column.name, widths[place])
+        head, numeric = "\n".join(map(plain, lines)), column.number
+        table.add_column(head, justify=side, min_width=widths[place], no_wrap=numeric, overflow="fold")
+    for row, reference in view.all_rows:
+        table.add_row(*map(_rich_cell, row), style="dim" if reference else None)
     return table
 
 
@@ -67,7 +71,11 @@ def show(*parts: TableView | str, style: str | None = None) -> None:
     """Print tables and sentences to stdout; whatever names they hold, a terminal only shows them."""
     out = console()
     for part in parts:
-        out.print(plain(part) if isinstance(part, str) else rich_table(part), style=style)
+        if isinstance(part, str):
+            out.print(plain(part), style=style)
+            continue
+        for table in fitting(part, out.width):
+            out.print(rich_table(table, out.width), style=style)
 
 
 def plain(text: str) -> str:
@@ -77,9 +85,9 @@ def plain(text: str) -> str:
 
 def evaluation(result: Evaluation) -> None:
     """Print the scores of the models, best marked, what they are compared with below, and what they mean."""
-    from crossperf.report.sentences import sentences
+    from crossperf.report.sentences import CELL, sentences
 
-    show(result.about, tables.scores(result), *sentences(result))
+    show(result.about, tables.scores(result), CELL, *sentences(result))
 
 
 def training(model: TrainedModel) -> None:

@@ -46,7 +46,9 @@ def check_runs(runs: Record | Iterable[Record], *, need_runtime: bool = True) ->
     return unread + _problems(rows, need_runtime)
 
 
-def checked(runs: Record | Iterable[Record], *, name: str = "runs", need_runtime: bool = True) -> list[Run]:
+def checked(
+    runs: Record | Iterable[Record], *, name: str = "runs", need_runtime: bool = True, need_counters: bool = True
+) -> list[Run]:
     """Return a few runs as a table would hold them: numbers as numbers, what is missing as ``None``.
 
     Runs that cannot be used raise `RunsTableError` with all their problems.
@@ -55,11 +57,14 @@ def checked(runs: Record | Iterable[Record], *, name: str = "runs", need_runtime
     ----------
     name
         What a message calls the runs.
+    need_counters
+        Whether runs without any counter are a problem. They are for learning and predicting, and tell a time all the
+        same.
 
     >>> checked({"app": "a", "input": "1", "platform": "p", "runtime_s": "2.5", "counters": {"cycles": 7}})[0].runtime_s
     2.5
     """
-    return _sound(*split_rows(numbered(runs)), name, need_runtime)
+    return _sound(*split_rows(numbered(runs)), name, need_runtime, need_counters)
 
 
 def few(source: Any, *, need_runtime: bool = True) -> list[Run] | None:
@@ -211,9 +216,12 @@ def _copies(numbers: Sequence[int], keys: Iterable[Any]) -> list[tuple[int, Any]
     return copies[: rules.MOST_SHOWN]
 
 
-def _sound(rows: Sequence[NumberedRow], unread: Sequence[Problem], name: str, need_runtime: bool) -> list[Run]:
+def _sound(
+    rows: Sequence[NumberedRow], unread: Sequence[Problem], name: str, need_runtime: bool, need_counters: bool = True
+) -> list[Run]:
     problems = [*unread, *_problems(rows, need_runtime)]
-    if errors := [problem for problem in problems if problem.severity == "error"]:
+    allowed = () if need_counters else (rules.NO_COUNTERS,)
+    if errors := [problem for problem in problems if problem.severity == "error" and problem not in allowed]:
         raise rules.unusable(name, errors)
     typed = [{name: rules.typed(name, value) for name, value in row.items()} for _, row in rows]
     return [Run.from_json(jsonl.nest(row | {"input": row.get("input") or ""})) for row in typed]

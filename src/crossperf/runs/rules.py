@@ -65,6 +65,12 @@ class Problem:
 
 #: The problem of a table without rows.
 NO_RUNS = Problem("no runs", "at least one row", "Collect some runs first.")
+#: The problem of a table without counters, from which nothing can be predicted.
+NO_COUNTERS = Problem(
+    "no counter",
+    "at least one column 'counter.NAME'",
+    "Counters in other columns are renamed 'counter.NAME'; in JSONL they go under \"counters\".",
+)
 
 
 def is_counter(column: str) -> bool:
@@ -205,8 +211,7 @@ def check_columns(columns: Sequence[str]) -> list[Problem]:
             unknown = f"the unknown name {name!r}{hint}"
             problems.append(Problem(unknown, expected, advice, column=name, severity="warning"))
     if not any(map(is_counter, columns)):
-        advice = "Counters in other columns are renamed 'counter.NAME'; in JSONL they go under \"counters\"."
-        problems.append(Problem("no counter", "at least one column 'counter.NAME'", advice))
+        problems.append(NO_COUNTERS)
     return problems
 
 

@@ -20,7 +20,8 @@ from crossperf.runs.frames import to_frame
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import JobCounts, JobMetrics
-from crossperf.schedule.simulate import Rules, simulate
+from crossperf.schedule.rules import Rules
+from crossperf.schedule.simulate import simulate
 from crossperf.schedule.times import RelativeTimes
 
 #: Called after each simulation with its name, how many are done, and how many there are.
@@ -30,7 +31,7 @@ _ALPHA = 0.05
 #: What is compared: the mean over the jobs of the time from arrival to end.
 METRIC = "mean_turnaround_s"
 #: The metrics that a table shows, where any of them is not zero.
-_SHOWN = ("mean_turnaround_s", "mean_wait_s", "mean_bounded_slowdown", "mean_run_s", "makespan_s", "cost")
+_SHOWN = ("mean_turnaround_s", "mean_wait_s", "mean_bounded_slowdown", "mean_run_s", "makespan_s", "cost", "energy_kwh")
 
 
 @dataclass(frozen=True)

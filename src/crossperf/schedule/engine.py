@@ -1,4 +1,4 @@
-"""First come, first served (FCFS) with EASY backfilling on several clusters, as functions over arrays.
+"""First come, first served (FCFS) with EASY backfilling on several clusters, as functions over arrays: the fast way.
 
 Each cluster has its nodes and its queue. A job starts when it is first in its queue and its nodes are free. The first
 that cannot start (the head) has a reservation, after Lifka (1995, "The ANL/IBM SP scheduling system") in the words of
@@ -8,7 +8,8 @@ Mu'alem and Feitelson (2001, IEEE TPDS 12(6)):
 - the spare nodes (their "extra nodes"): those that are free then and that the head does not need.
 
 A later job of n nodes and limit l may start now, n nodes being free, if ``now + l <= shadow`` or ``n <= spare``; in the
-second case alone it takes n of the spare nodes.
+second case alone it takes n of the spare nodes. Those that may start do so in order of arrival (`EASY`), or shortest
+predicted run time first (`SHORTEST`, after Tsafrir, Etsion and Feitelson, 2007, IEEE TPDS 18(6)).
 
 Invariant: no job runs past its limit, so at the shadow time the head's nodes are free. Backfilling never delays the
 head beyond the shadow time of the moment it became the head; early ends only bring it forward.
@@ -18,7 +19,8 @@ sizes, not Q: a tree over the queue holds, for each stretch of it, the shortest 
 stretches where nothing fits are skipped. A start or an end shifts the R running jobs of its cluster, which stay sorted.
 
 numba compiles the functions where it is installed; without it they run as they stand, slower and with the same
-answers. They share one file because numba's cache does not notice changes in another.
+answers. They share one file because numba's cache does not notice changes in another. Other rules (conservative
+backfilling, priorities, outages) are those of `timeline`, which is slower and says the same where both can be asked.
 """
 
 # J jobs, C clusters, R running jobs, Q places in a queue, T nodes of the tree over its blocks of places (a binary heap:
@@ -51,6 +53,8 @@ def compiled(function: _F) -> _F:
         return cast(_F, njit(function))
 
 
+#: Who may start before the first in the queue: nobody, whoever keeps its reservation, or of those the shortest first.
+FCFS, EASY, SHORTEST = 0, 1, 2
 #: Places of a queue below one leaf of its tree.
 _BLOCK = 16
 #: Classes of limits: below 15 minutes, below 30, below an hour, ...
@@ -139,6 +143,11 @@ def empty(sizes: Sequence[int], nodes_j: Integers, places: int = 1024) -> State:
     return state
 
 
+def resize(state: State, job: int, nodes: int) -> None:
+    """Let a job that is not submitted yet take another number of nodes."""
+    state.nodes_j[job], state.size_class_j[job] = nodes, np.searchsorted(state.fewest_k, nodes, side="right") - 1
+
+
 def tidied(state: State) -> State:
     """Return the state with gaps in the queues closed, and with twice the room where one is more than half full."""
     places = state.queue_cq.shape[1] * (2 if 2 * state.queued_c.max() > state.queue_cq.shape[1] else 1)
@@ -161,7 +170,7 @@ def tidied(state: State) -> State:
 
 
 @compiled
-def advance(state: State, now: float, backfill: bool) -> None:
+def advance(state: State, now: float, backfill: int) -> None:
     """Let the clusters run until `now`, jobs that end exactly then included."""
     for c in range(len(state.size_c)):
         while state.running_c[c] > 0 and state.end_cr[c, state.running_c[c] - 1] <= now:
@@ -172,7 +181,7 @@ def advance(state: State, now: float, backfill: bool) -> None:
 
 
 @compiled
-def submit(state: State, c: int, job: int, now: float, backfill: bool) -> bool:
+def submit(state: State, c: int, job: int, now: float, backfill: int) -> bool:
     """Start a job that arrives on a cluster, or queue it; tell whether its queue has room for another.
 
     The clusters have run until `now`, and the job's limit, true and predicted run time are written down.
@@ -184,7 +193,7 @@ def submit(state: State, c: int, job: int, now: float, backfill: bool) -> bool:
         else:
             _enqueue(state, c, job, now)
             _reserve(state, c)
-    elif backfill and fits and _may_backfill(state, c, state.nodes_j[job], state.limit_j[job], now):
+    elif backfill != FCFS and fits and _may_backfill(state, c, state.nodes_j[job], state.limit_j[job], now):
         _backfill(state, c, job, now)
     else:
         _enqueue(state, c, job, now)
@@ -192,7 +201,7 @@ def submit(state: State, c: int, job: int, now: float, backfill: bool) -> bool:
 
 
 @compiled
-def replay(state: State, first: int, submit_j: Floats, cluster_j: Integers, backfill: bool) -> int:
+def replay(state: State, first: int, submit_j: Floats, cluster_j: Integers, backfill: int) -> int:
     """Submit jobs that are placed already, from `first` on, until a queue is full; return the next job to submit.
 
     Jobs of cluster -1 are passed over.
@@ -208,18 +217,18 @@ def replay(state: State, first: int, submit_j: Floats, cluster_j: Integers, back
 
 @compiled
 def predict_waits(
-    state: State, clusters_m: Integers, limit_m: Floats, nodes: int, now: float, backfill: bool, wait_m: Floats
+    state: State, clusters_m: Integers, limit_m: Floats, nodes_m: Integers, now: float, backfill: int, wait_m: Floats
 ) -> None:
-    """Write the predicted wait of a job of `nodes` nodes in each of several places into `wait_m`.
+    """Write the predicted wait of a job in each of several places into `wait_m`; it takes `nodes_m` nodes there.
 
     It waits not at all where it could start or be backfilled now. Elsewhere the wait is that until the queue's work is
     done (`_drained`), times what jobs of about its size and limit have waited there of late over what this rule
     foresaw for them: small and short jobs are backfilled, large ones are overtaken.
     """
     for m in range(len(clusters_m)):
-        c = clusters_m[m]
+        c, nodes = clusters_m[m], nodes_m[m]
         fits = nodes <= state.free_c[c]
-        if fits and (state.queued_c[c] == 0 or (backfill and _may_backfill(state, c, nodes, limit_m[m], now))):
+        if fits and (state.queued_c[c] == 0 or (backfill != FCFS and _may_backfill(state, c, nodes, limit_m[m], now))):
             wait_m[m] = 0.0
         else:
             octave, limit_class = _kind(nodes, limit_m[m])
@@ -279,7 +288,7 @@ def _release(state: State, c: int, now: float) -> None:
 
 
 @compiled
-def _start_queued(state: State, c: int, now: float, backfill: bool) -> None:
+def _start_queued(state: State, c: int, now: float, backfill: int) -> None:
     """Start the jobs of a queue that may start now: from the front while they fit, then by backfilling."""
     while state.queued_c[c] > 0:
         job = state.queue_cq[c, state.head_c[c]]
@@ -290,14 +299,36 @@ def _start_queued(state: State, c: int, now: float, backfill: bool) -> None:
     if state.queued_c[c] == 0:
         return
     _reserve(state, c)
-    place = state.head_c[c]
-    while backfill and state.free_c[c] > 0 and place + 1 < state.tail_c[c]:
+    place, count = state.head_c[c], 0
+    places = np.empty(state.queued_c[c] if backfill == SHORTEST else 0, np.int64)
+    while backfill != FCFS and state.free_c[c] > 0 and place + 1 < state.tail_c[c]:
         place = _next_to_backfill(state, c, place + 1, now)
         if place < 0:
-            return
-        job = state.queue_cq[c, place]
-        _dequeue(state, c, place, now)
-        _backfill(state, c, job, now)
+            break
+        if backfill == SHORTEST:
+            places[count] = place
+            count += 1
+        else:
+            job = state.queue_cq[c, place]
+            _dequeue(state, c, place, now)
+            _backfill(state, c, job, now)
+    if count > 0:
+        _backfill_shortest(state, c, places[:count], now)
+
+
+@compiled
+def _backfill_shortest(state: State, c: int, places: Integers, now: float) -> None:
+    """Start jobs that may start before the first in the queue, those predicted shortest first, while they may."""
+    # Whoever may not start now may not start later in this pass: free and spare nodes only become fewer.
+    expected = np.empty(len(places))
+    for i in range(len(places)):
+        expected[i] = state.expected_j[state.queue_cq[c, places[i]]]
+    for i in np.argsort(expected, kind="mergesort"):
+        job = state.queue_cq[c, places[i]]
+        fits = state.nodes_j[job] <= state.free_c[c]
+        if fits and _may_backfill(state, c, state.nodes_j[job], state.limit_j[job], now):
+            _dequeue(state, c, places[i], now)
+            _backfill(state, c, job, now)
 
 
 @compiled

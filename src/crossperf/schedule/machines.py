@@ -13,20 +13,51 @@ from crossperf.arrays import Integers
 from crossperf.errors import some_of
 from crossperf.schedule.times import ScheduleTableError
 
+#: What may be known of a node, by the name of the column and of the field.
+FACTS = ("price_per_node_hour", "power_w", "idle_w", "memory_gb")
+
 
 @dataclass(frozen=True)
 class Machines:
-    """Clusters by name, each with its nodes and the price of one for an hour (0 where unknown)."""
+    """Clusters by name, each with its nodes and facts of one of them, 0 where unknown.
+
+    The facts are the price for an hour, the power in watts while a job runs and while none does, and the memory.
+    """
 
     names: tuple[str, ...]
     nodes: tuple[int, ...]
     price_per_node_hour: tuple[float, ...]
+    power_w: tuple[float, ...] = ()
+    idle_w: tuple[float, ...] = ()
+    memory_gb: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in FACTS:
+            if not getattr(self, name):
+                object.__setattr__(self, name, (0.0,) * len(self.names))
 
     @classmethod
-    def of(cls, nodes: Mapping[str, int], price_per_node_hour: Mapping[str, float] | None = None) -> Machines:
-        """Return clusters from their nodes by name."""
-        prices = price_per_node_hour or {}
-        return cls(tuple(nodes), tuple(nodes.values()), tuple(prices.get(name, 0.0) for name in nodes))
+    def of(
+        cls,
+        nodes: Mapping[str, int],
+        price_per_node_hour: Mapping[str, float] | None = None,
+        *,
+        power_w: Mapping[str, float] | None = None,
+        idle_w: Mapping[str, float] | None = None,
+        memory_gb: Mapping[str, float] | None = None,
+    ) -> Machines:
+        """Return clusters from their nodes by name, and what is known of a node of each."""
+        facts = (price_per_node_hour, power_w, idle_w, memory_gb)
+        return cls(tuple(nodes), tuple(nodes.values()), *(tuple((f or {}).get(n, 0.0) for n in nodes) for f in facts))
+
+    def shared(self, processors_per_node: int) -> Machines:
+        """Return the clusters counted in processors, so that jobs share nodes.
+
+        >>> Machines.of({"cpu": 4}, {"cpu": 3.2}).shared(32).price_per_node_hour
+        (0.1,)
+        """
+        facts = (tuple(value / processors_per_node for value in getattr(self, name)) for name in FACTS)
+        return Machines(self.names, tuple(nodes * processors_per_node for nodes in self.nodes), *facts)
 
     def cluster_of(self, mode: str) -> int | None:
         """Return the cluster that a mode runs on: of the same name, or with the longest name before a ``-``.
@@ -50,7 +81,7 @@ class Machines:
 
 
 def price_of(value: Any) -> float | None:
-    """Return a price per node-hour, 0 where none is given; ``None`` for what is no number of 0 or more.
+    """Return a price per node-hour or another fact of a node, 0 where none is given; ``None`` for no such number.
 
     >>> price_of("1.5"), price_of(""), price_of("free")
     (1.5, 0.0, None)

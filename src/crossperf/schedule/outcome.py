@@ -11,18 +11,32 @@ from typing import Any
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
-from crossperf.display import CellView, RowView, TableView, number, numbers, to_html, to_text, words
+from crossperf.display import CellView, ColumnView, RowView, TableView, number, numbers, to_html, to_text, words
 from crossperf.plain import to_json
 from crossperf.runs.frames import to_frame
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 
 #: Why a job could go nowhere; `Outcome.why_not` holds indices into this.
-UNPLACEABLE = ("larger than every cluster that can run it", "longer than the wall-time limit")
+UNPLACEABLE = (
+    "larger than every cluster that can run it",
+    "longer than the wall-time limit",
+    "in need of more memory than a node has",
+)
 #: The bound of the bounded slowdown: a shorter run counts as one of this length (Feitelson et al., 1997).
 SHORT_S = 10.0
 #: The columns of `metrics_table`.
-_COLUMNS = ("turnaround", "p95", "wait", "p95", "slowdown", "p95", "run", "makespan", "limits")
+_COLUMNS = (
+    ColumnView("turnaround", "from a job's arrival to its end, in the mean"),
+    ColumnView("turnaround p95", "its 95th percentile"),
+    ColumnView("wait", "in the mean"),
+    ColumnView("wait p95", "its 95th percentile"),
+    ColumnView("slowdown", "turnaround over run, a run of less than 10 s counted as 10 s, in the mean"),
+    ColumnView("slowdown p95", "its 95th percentile"),
+    ColumnView("run", "in the mean"),
+    ColumnView("makespan", "from the first arrival to the last end"),
+    ColumnView("limits", "jobs whose limit was too short"),
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,7 @@ class JobMetrics:
     mean_run_s: float | None
     makespan_s: float
     cost: float
+    energy_kwh: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,8 @@ class JobCounts:
     limit_doublings: int = 0
     killed: int = 0
     deadlines_missed: int = 0
+    failures: int = 0
+    given_up: int = 0
 
     def __add__(self, other: JobCounts) -> JobCounts:
         return JobCounts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
@@ -78,7 +95,10 @@ class Outcome:
     It prints as its metrics and the use of the clusters; `to_frame` has a row for each job. `cluster` and `mode` are
     where a job ran: indices into the machines and `modes`, -1 for one that could go nowhere, whose times are NaN.
     `expected_run_s` is what was predicted, doubled as often as the limit that the prediction gave (`doublings`).
-    `killed` jobs were ended at their limit. `deadline_s` is infinite where a job has no deadline.
+    `killed` jobs were ended at their limit. `deadline_s` is infinite where a job has no deadline. `nodes` are those
+    that a job took where it ran. `arrival_s` is when it came, which differs from the trace where it followed the end of
+    another. Nodes that failed under a job (`failures`) cost it `lost_node_s` node-seconds besides its last attempt,
+    which counts as run even where it was `given_up` then.
     """
 
     jobs: Jobs
@@ -98,6 +118,11 @@ class Outcome:
     policy: str
     predictor: str
     seed: int
+    nodes: Integers
+    arrival_s: Floats
+    failures: Integers
+    lost_node_s: Floats
+    given_up: Mask
 
     @property
     def about(self) -> str:
@@ -131,12 +156,12 @@ class Outcome:
     @property
     def wait_s(self) -> Floats:
         """How long each job waited."""
-        return self.start_s - self.jobs.submit_s
+        return self.start_s - self.arrival_s
 
     @property
     def turnaround_s(self) -> Floats:
         """How long each job took from its arrival to its end."""
-        return self.end_s - self.jobs.submit_s
+        return self.end_s - self.arrival_s
 
     @property
     def bounded_slowdown(self) -> Floats:
@@ -150,7 +175,7 @@ class Outcome:
 
     @property
     def utilisation(self) -> Floats:
-        """Share of each cluster's node-seconds over the makespan that jobs ran on."""
+        """Share of each cluster's node-seconds over the makespan that jobs ran on, lost attempts included."""
         return self._node_seconds() / (np.array(self.machines.nodes) * max(self.makespan_s, 1e-9))
 
     @property
@@ -158,15 +183,24 @@ class Outcome:
         """Price of all node-hours that jobs ran for."""
         return float((self._node_seconds() * np.array(self.machines.price_per_node_hour)).sum() / 3600.0)
 
+    @property
+    def energy_kwh(self) -> float:
+        """Energy of all nodes over the makespan, with and without a job; 0 where no power is known."""
+        busy_c, machines = self._node_seconds(), self.machines
+        idle_c = np.maximum(np.array(machines.nodes) * self.makespan_s - busy_c, 0.0)
+        joules = (busy_c * np.array(machines.power_w)).sum() + (idle_c * np.array(machines.idle_w)).sum()
+        return float(joules / 3.6e6)
+
     def _node_seconds(self) -> Floats:
-        ran, busy_j = self.placed, self.jobs.nodes * self.run_s
+        ran, busy_j = self.placed, self.nodes * self.run_s + self.lost_node_s
         sums_c = np.bincount(self.cluster[ran], weights=busy_j[ran], minlength=len(self.machines.names))
         return np.asarray(sums_c, np.float64)
 
     def metrics(self) -> JobMetrics:
         """Return the metrics over the jobs that ran."""
         waits, turnarounds, slowdowns = map(self._summary, (self.wait_s, self.turnaround_s, self.bounded_slowdown))
-        return JobMetrics(*waits, *turnarounds, *slowdowns, self._summary(self.run_s)[0], self.makespan_s, self.cost)
+        sums = (self.makespan_s, self.cost, self.energy_kwh)
+        return JobMetrics(*waits, *turnarounds, *slowdowns, self._summary(self.run_s)[0], *sums)
 
     def _summary(self, value_j: Floats) -> tuple[float | None, float | None, float | None]:
         """Return mean, median and 95th percentile over the jobs that ran."""
@@ -179,7 +213,8 @@ class Outcome:
         """Return how many jobs there were of each kind."""
         late = self.end_s[self.placed] > self.deadline_s[self.placed]
         violated = (self.doublings > 0) | self.killed
-        sums = (self.placed, ~self.placed, violated, self.doublings, self.killed, late)
+        limits = (violated, self.doublings, self.killed, late)
+        sums = (self.placed, ~self.placed, *limits, self.failures, self.given_up)
         return JobCounts(len(self.jobs), *(int(kind.sum()) for kind in sums))
 
     def unplaceable(self) -> dict[str, int]:
@@ -210,8 +245,8 @@ class Outcome:
     def _columns(self) -> dict[str, Any]:
         """Return what became of the jobs by column, null where a job could go nowhere."""
         return {
-            "submit_s": self.jobs.submit_s,
-            "nodes": self.jobs.nodes,
+            "submit_s": self.arrival_s,
+            "nodes": self.nodes,
             "platform": [None if mode < 0 else self.modes[mode] for mode in self.mode],
             "start_s": self.start_s,
             "run_s": self.run_s,
@@ -219,13 +254,14 @@ class Outcome:
             "limit_s": self.limit_s,
             "limit_doublings": self.doublings,
             "killed": self.killed,
+            "failures": self.failures,
             "why_not": [None if reason < 0 else UNPLACEABLE[reason] for reason in self.why_not],
         }
 
 
 def metrics_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:
     """Return the metrics of simulations of the same jobs, a row for each."""
-    priced = any(outcomes[0].machines.price_per_node_hour)
+    priced, powered = (any(getattr(outcomes[0].machines, name)) for name in ("price_per_node_hour", "power_w"))
     rows: list[RowView] = []
     for outcome in outcomes:
         values = outcome.metrics()
@@ -234,9 +270,10 @@ def metrics_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:
         cells = [*map(_duration, times), *(number(slowdown, 2) for slowdown in slowdowns)]
         cells += map(_duration, (values.mean_run_s, values.makespan_s))
         cells += [number(outcome.counts().limit_violations, 0), *([number(values.cost, 2)] if priced else [])]
+        cells += [number(values.energy_kwh, 1)] if powered else []
         rows.append((outcome.policy, outcome.predictor, *cells))
-    columns = numbers(*_COLUMNS, *(["cost"] if priced else []))
-    return TableView(caption, (*words("policy", "predictor"), *columns), tuple(rows))
+    more = numbers(*(["cost"] if priced else []), *(["kWh"] if powered else []))
+    return TableView(caption, (*words("policy", "predictor"), *_COLUMNS, *more), tuple(rows))
 
 
 def use_table(outcomes: Sequence[Outcome], caption: str = "") -> TableView:

@@ -17,10 +17,15 @@ import polars as pl
 
 from crossperf.arrays import Floats
 from crossperf.documents import MEGABYTE, opened, parse, read_bytes, read_text
-from crossperf.errors import SettingsError, did_you_mean, some_of
+from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 from crossperf.runs import table as runs_table
-from crossperf.schedule.machines import Machines, price_of
+from crossperf.schedule.machines import FACTS, Machines, price_of
+from crossperf.schedule.rules import Maintenance
 from crossperf.schedule.times import CELLS, LARGEST, SMALLEST, RelativeTimes, ScheduleTableError
+from crossperf.schedule.traces import gavel
+
+#: What may stand behind the name of a mode in a column of a CSV.
+_SUFFIXES = (":low", ":high", ":nodes")
 
 _MOST_BYTES = 1024 * MEGABYTE
 
@@ -31,7 +36,8 @@ def read_times(
     """Return a table of times from a file: CSV or JSON with a row for each workload, or a runs table.
 
     A CSV has the columns ``app`` and ``input`` (or ``App``, ``Args``, ``Ranks``), one for each mode, and where it gives
-    intervals ``MODE:low`` and ``MODE:high``. A runs table gives the medians of what was measured.
+    intervals ``MODE:low`` and ``MODE:high``; ``MODE:nodes`` says how many nodes a job takes there for each that it asks
+    for. A runs table gives the medians of what was measured. Throughputs of Gavel (JSON) are read as well.
 
     Parameters
     ----------
@@ -47,7 +53,7 @@ def read_times(
         what = "a folder" if path.is_dir() else "no such file"
         raise _refusal(path, f"{what}, expected a table of times (.csv or .json) or a runs table.")
     if path.suffix == ".json":
-        return _from_json(path)
+        return _from_json(path, reference)
     if path.suffix == ".csv":
         with opened(path) as lines:
             header = lines.readline(4 * MEGABYTE).decode(errors="replace").strip().split(",")
@@ -91,7 +97,7 @@ def _from_csv(path: Path, cells: str | None) -> RelativeTimes:
         raise _refusal(path, f"found the columns {some_of(header)}, expected {expected}.")
     workloads = [(row[app], " ".join(filter(None, (row[input_], ranks and f"ranks={row[ranks]}")))) for row in rows]
     _refuse_twice(path, workloads)
-    modes = [name for name in header if name not in (app, input_, ranks) and not name.endswith((":low", ":high"))]
+    modes = [name for name in header if name not in (app, input_, ranks) and not name.endswith(_SUFFIXES)]
     inverse = (cells or ("speedup" if "args" in named else "relative-time")) == "speedup"
 
     def read(suffix: str) -> Floats:
@@ -104,7 +110,12 @@ def _from_csv(path: Path, cells: str | None) -> RelativeTimes:
         low_wm, high_wm = high_wm, low_wm
     groups = [f"{row[app]} {row[ranks]}" if ranks else row[app] for row in rows]
     low_wm, high_wm = (np.where(np.isnan(end), relative_wm, end) for end in (low_wm, high_wm))
-    return RelativeTimes.of(workloads, modes, relative_wm, low_wm, high_wm, group_w=groups, name=path.name)
+    nodes_wm = None
+    if any(name.endswith(":nodes") for name in header):
+        columns = [_column(path, rows, f"{mode}:nodes") for mode in modes]
+        nodes_wm = np.nan_to_num(np.stack(columns, axis=1), nan=1.0)
+    tables = (relative_wm, low_wm, high_wm, nodes_wm)
+    return RelativeTimes.of(workloads, modes, *tables, group_w=groups, name=path.name)
 
 
 def _column(path: Path, rows: Sequence[Mapping[str, str]], name: str) -> Floats:
@@ -130,9 +141,11 @@ def _refuse_twice(path: Path, workloads: Sequence[tuple[str, str]]) -> None:
         seen.add(workload)
 
 
-def _from_json(path: Path) -> RelativeTimes:
+def _from_json(path: Path, reference: str | None) -> RelativeTimes:
     try:
         facts = parse(read_bytes(path, _MOST_BYTES))
+        if gavel.are_throughputs(facts):
+            return gavel.times(facts, path.name, reference)
         cells, modes, rows = facts.get("cells", CELLS[0]), list(facts["modes"]), facts["workloads"]
         workloads = [(str(row["app"]), str(row["input"])) for row in rows]
         groups = [str(row.get("group", row["app"])) for row in rows]
@@ -142,8 +155,11 @@ def _from_json(path: Path) -> RelativeTimes:
                 [row["times"] for row in rows],
                 [row.get("low", {}) for row in rows],
                 [row.get("high", {}) for row in rows],
+                [row.get("nodes", {}) for row in rows],
             )
         ]
+    except CrossperfError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         problem = f"does not read as a table of times ({type(error).__name__}: {error})"
         expected = "'modes' and 'workloads', each with 'app', 'input' and 'times' by mode"
@@ -153,9 +169,11 @@ def _from_json(path: Path) -> RelativeTimes:
     _refuse_twice(path, workloads)
     if not rows:
         raise _refusal(path, "found no workloads, expected at least one with its times.")
-    relative_wm, *ends = tables
+    relative_wm, *ends, nodes_wm = tables
     low_wm, high_wm = (np.where(np.isnan(end), relative_wm, end) for end in ends)
-    return RelativeTimes.of(workloads, modes, relative_wm, low_wm, high_wm, group_w=groups, name=path.name)
+    given = any(row.get("nodes") for row in rows)
+    tables = [relative_wm, low_wm, high_wm, *([np.nan_to_num(nodes_wm, nan=1.0)] if given else [])]
+    return RelativeTimes.of(workloads, modes, *tables, group_w=groups, name=path.name)
 
 
 def _cell(times: Mapping[str, Any], mode: str) -> float:
@@ -193,25 +211,54 @@ def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> R
 
 
 def read_machines(path: str | os.PathLike[str]) -> Machines:
-    """Return the clusters of a CSV with the columns ``machine``, ``size`` and perhaps ``price_per_node_hour``."""
+    """Return the clusters of a CSV with the columns ``machine``, ``size`` and perhaps facts of a node.
+
+    These are ``price_per_node_hour``, ``power_w`` and ``idle_w`` (watts with and without a job), ``memory_gb``.
+    """
     path = Path(path)
     if not path.is_file():
         raise _refusal(path, "no such file, expected a CSV of machines. Check the path.")
     header, rows = _rows(path)
     if not {"machine", "size"} <= set(header):
-        expected = "'machine' and 'size' (its nodes), and perhaps 'price_per_node_hour'"
+        expected = f"'machine' and 'size' (its nodes), and perhaps {', '.join(map(repr, FACTS))}"
         raise _refusal(path, f"found the columns {some_of(header)}, expected {expected}.")
     nodes: dict[str, int] = {}
-    prices: dict[str, float] = {}
+    facts: dict[str, dict[str, float]] = {name: {} for name in FACTS}
     for number, row in enumerate(rows, start=2):
-        name, size, price = row["machine"], row["size"], row.get("price_per_node_hour", "")
+        name, size = row["machine"], row["size"]
         if not name or name in nodes:
             raise _refusal(path, f"found the machine {name!r}, expected each once, by name.", number)
         if not size.isdecimal() or int(size) < 1:
             raise _refusal(path, f"found {size!r} nodes, expected a whole number above 0.", number)
         nodes[name] = int(size)
-        value = price_of(price)
-        if value is None:
-            raise _refusal(path, f"found a price of {price!r}, expected 0 or more, or nothing.", number)
-        prices[name] = value
-    return Machines.of(nodes, prices)
+        for fact, values in facts.items():
+            value = price_of(row.get(fact, ""))
+            if value is None:
+                what = "price" if fact == FACTS[0] else fact
+                raise _refusal(path, f"found a {what} of {row[fact]!r}, expected 0 or more, or nothing.", number)
+            values[name] = value
+    prices, power_w, idle_w, memory_gb = facts.values()
+    return Machines.of(nodes, prices, power_w=power_w, idle_w=idle_w, memory_gb=memory_gb)
+
+
+def read_maintenance(path: str | os.PathLike[str]) -> tuple[Maintenance, ...]:
+    """Return the planned outages of a CSV: ``machine``, ``start_s``, ``end_s`` and perhaps ``nodes``."""
+    path = Path(path)
+    if not path.is_file():
+        raise _refusal(path, "no such file, expected a CSV of planned outages. Check the path.")
+    header, rows = _rows(path)
+    if not {"machine", "start_s", "end_s"} <= set(header):
+        expected = "'machine', 'start_s', 'end_s' (seconds from the first arrival), and perhaps 'nodes'"
+        raise _refusal(path, f"found the columns {some_of(header)}, expected {expected}.")
+    windows = []
+    for number, row in enumerate(rows, start=2):
+        try:
+            start_s, end_s = float(row["start_s"]), float(row["end_s"])
+            nodes = int(row["nodes"]) if row.get("nodes") else None
+        except ValueError as error:
+            raise _refusal(path, f"found a cell that is no number ({error}).", number) from None
+        if not 0 <= start_s < end_s < math.inf or (nodes is not None and nodes < 1):
+            expected = "a start of 0 or more, a later end, and nodes above 0"
+            raise _refusal(path, f"found {start_s:g} s to {end_s:g} s, nodes {nodes}, expected {expected}.", number)
+        windows.append(Maintenance(row["machine"], start_s, end_s, nodes))
+    return tuple(windows)

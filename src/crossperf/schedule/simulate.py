@@ -13,40 +13,19 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError, some_of
-from crossperf.schedule import engine, policies
+from crossperf.schedule import clusters, policies
+from crossperf.schedule.arrivals import Arrivals
+from crossperf.schedule.clusters import Clusters
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import Outcome
 from crossperf.schedule.policies import Ask, Options, Policy
+from crossperf.schedule.rules import Rules
 from crossperf.schedule.synthetic import homes_of, workloads_of
 from crossperf.schedule.times import RelativeTimes, ScheduleTableError
 
-#: What happens to a job whose limit, scaled by the prediction, is shorter than it runs.
-LIMITS = ("double", "strict")
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What holds for all jobs of a simulation.
-
-    With `limits` ``double`` a limit that is too short is doubled before the job is submitted, as often as it takes, and
-    counted; with ``strict`` the job is ended at its limit. `wall_limit_s` is the longest limit that the clusters grant.
-    `backfill` is EASY backfilling; without it, first come, first served alone. A job should have ended `deadline` times
-    its requested time after its arrival. ``None`` stands for no limit and no deadlines.
-    """
-
-    limits: str = "double"
-    wall_limit_s: float | None = None
-    backfill: bool = True
-    deadline: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.limits not in LIMITS:
-            raise SettingsError(f"limits: found {self.limits!r}, expected {' or '.join(LIMITS)}.", argument="limits")
-        for name, expected in (("wall_limit_s", "seconds above 0"), ("deadline", "a factor above 0, such as 4")):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise SettingsError(f"{name}: found {value:g}, expected {expected}.", argument=name)
+#: What rounding may add to a number of nodes that is a product.
+_ROUNDING = 1e-9
 
 
 class _Places(NamedTuple):
@@ -58,23 +37,25 @@ class _Places(NamedTuple):
     cluster_m: Integers
     nodes_m: Integers
     price_m: Floats
+    power_m: Floats
+    per_node_m: Floats
     true_m: Floats
     relative_m: Floats
     low_m: Floats
     high_m: Floats
+    longest: float = math.inf
 
-    def options(self, state: engine.State, ask: Ask, run_s: float, now: float, backfill: bool) -> Options:
+    def options(self, clusters: Clusters, ask: Ask, takes_m: Integers, run_s: float, now: float) -> Options:
         """Return what a policy may know of the places when a job arrives."""
 
         def waits() -> Floats:
-            wait_m = np.empty(len(self.platforms))
-            limit_m = ask.requested_s * self.relative_m
-            engine.predict_waits(state, self.cluster_m, limit_m, ask.nodes, now, backfill, wait_m)
-            return wait_m
+            return clusters.waits(self.cluster_m, ask.requested_s * self.relative_m, takes_m, now)
 
         times = (run_s * self.relative_m, run_s * self.low_m, run_s * self.high_m)
-        nodes = (self.nodes_m, state.free_c[self.cluster_m], state.queued_c[self.cluster_m])
-        return Options(self.platforms, self.clusters, *times, *nodes, self.price_m, waits)
+        nodes = (self.nodes_m, *clusters.state_of(self.cluster_m, now))
+        return Options(
+            self.platforms, self.clusters, *times, *nodes, self.price_m, waits, takes=takes_m, power_w=self.power_m
+        )
 
 
 class _Atlas:
@@ -85,26 +66,51 @@ class _Atlas:
         self._cluster_m = machines.clusters_of(truth.modes, truth.name)
         self._nodes_m = np.where(self._cluster_m >= 0, np.array(machines.nodes)[self._cluster_m], 0)
         self._levels = sorted(set(machines.nodes))
+        self._memory_m = np.where(self._cluster_m >= 0, np.array(machines.memory_gb)[self._cluster_m], 0.0)
+        self.per_node_wm = np.ones_like(truth.relative_wm) if truth.nodes_wm is None else truth.nodes_wm
         self._known: dict[tuple[int, int], _Places | int] = {}
+        self._takes: dict[tuple[int, int], Integers] = {}
         self._runs_wm = ~np.isnan(truth.relative_wm + predictions.relative_wm) & (self._cluster_m >= 0)
         self._refuse_homeless()
         self.leaves_a_choice = (self._cluster_m >= 0).sum() > 1
 
-    def places(self, workload: int, nodes: int, run_s: float) -> _Places | int:
+    def places(self, workload: int, nodes: int, run_s: float, memory_gb: float = math.nan) -> _Places | int:
         """Return where a job can go, or the number of the reason in `outcome.UNPLACEABLE`."""
-        key = (workload, bisect_left(self._levels, nodes))
+        key = (workload, bisect_left(self._levels, nodes) if self._truth.nodes_wm is None else -nodes)
         places = self._known.get(key)
         if places is None:
             places = self._known[key] = self._look_up(workload, nodes)
+        if memory_gb > 0 and not isinstance(places, int):
+            memory_m = self._memory_m[places.mode_m]
+            enough_m = (memory_m == 0) | (memory_m >= memory_gb)
+            if not enough_m.all():
+                places = self._of(workload, places.mode_m[enough_m]) if enough_m.any() else 2
         wall_limit_s = self._rules.wall_limit_s
         if isinstance(places, int) or wall_limit_s is None:
             return places
+        if run_s * places.longest <= wall_limit_s:
+            return places
+        short_m = run_s * self._judged_by(places) <= wall_limit_s
+        return self._of(workload, places.mode_m[short_m]) if short_m.any() else 1
+
+    def _judged_by(self, places: _Places) -> Floats:
+        """Return the relative times by which a job is too long for a place."""
         # The users are taken to know what a job cannot do in time; with strict limits it is the prediction that tells.
-        short_m = run_s * (places.relative_m if self._rules.limits == "strict" else places.true_m) <= wall_limit_s
-        return places if short_m.all() else self._of(workload, places.mode_m[short_m]) if short_m.any() else 1
+        return places.relative_m if self._rules.limits == "strict" else places.true_m
+
+    def takes(self, places: _Places, nodes: int) -> Integers:
+        """Return the nodes that a job takes in each place."""
+        if self._truth.nodes_wm is not None:
+            return np.maximum(1, np.ceil(nodes * places.per_node_m - _ROUNDING)).astype(np.int64)
+        key = (len(places.platforms), nodes)
+        takes_m = self._takes.get(key)
+        if takes_m is None:
+            takes_m = self._takes[key] = np.full(*key)
+        return takes_m
 
     def _look_up(self, workload: int, nodes: int) -> _Places | int:
-        fits_m = self._runs_wm[workload] & (self._nodes_m >= nodes)
+        takes_m = np.ceil(nodes * self.per_node_wm[workload] - _ROUNDING)
+        fits_m = self._runs_wm[workload] & (self._nodes_m >= takes_m)
         return self._of(workload, np.flatnonzero(fits_m)) if fits_m.any() else 0
 
     def _refuse_homeless(self) -> None:
@@ -123,10 +129,12 @@ class _Atlas:
         cluster_m, seen = self._cluster_m[mode_m], self._predictions
         platforms = tuple(self._truth.modes[m] for m in mode_m)
         clusters = tuple(self._machines.names[c] for c in cluster_m)
-        price_m = np.array(self._machines.price_per_node_hour)[cluster_m]
+        facts = (self._machines.price_per_node_hour, self._machines.power_w)
+        facts_m = (*(np.array(fact)[cluster_m] for fact in facts), self.per_node_wm[workload, mode_m])
         tables = (self._truth.relative_wm, seen.relative_wm, seen.low_wm, seen.high_wm)
         times = (cells_wm[workload, mode_m] for cells_wm in tables)
-        return _Places(platforms, clusters, mode_m, cluster_m, self._nodes_m[mode_m], price_m, *times)
+        places = _Places(platforms, clusters, mode_m, cluster_m, self._nodes_m[mode_m], *facts_m, *times)
+        return places._replace(longest=float(self._judged_by(places).max()))
 
 
 def simulate(
@@ -144,7 +152,7 @@ def simulate(
     Parameters
     ----------
     jobs
-        Jobs in order of arrival: drawn (`synthetic.draw`) or from a trace (`jobs.read_swf`).
+        Jobs in order of arrival: drawn (`synthetic.draw`) or from a trace (`traces.read_trace`).
     truth, predictions
         Relative times of the same workloads in the same modes (`times.aligned` sees to that): what decides how long a
         job runs, and what the policy sees.
@@ -174,6 +182,22 @@ def simulate(
     return _Simulation(jobs, machines, truth, predictions, policy, rules or Rules(), seed).run()
 
 
+def prepare(rules: Rules | None = None) -> None:
+    """Compile the simulator for these rules, or load what was compiled before: seconds the first time on a machine.
+
+    numba keeps the result on disk: beside the package, or in the user's cache where that cannot be written, or where
+    ``NUMBA_CACHE_DIR`` says.
+    """
+    machines, unknown = Machines.of({"a": 2, "b": 2}), np.full(4, -1)
+    times_s, nodes = np.array([0.0, 1.0, 1.0, 2.0]), np.array([2, 1, 2, 1])
+    jobs = Jobs(times_s, nodes, times_s + 5.0, times_s + 9.0, unknown, unknown)
+    given = rules or Rules()
+    small = Rules(backfill=given.backfill, ageing_s=1.0 if given.needs_timeline else None)
+    for modes in (["a", "b"], ["a"]):  # with a choice, and without one
+        truth = RelativeTimes.of([("x", "n")], modes, np.ones((1, len(modes))))
+        simulate(jobs, machines, truth, truth, "turnaround", rules=small)
+
+
 @dataclass
 class _Simulation:
     """One run over all jobs: the clusters, and what is written down of each job."""
@@ -191,84 +215,113 @@ class _Simulation:
         self._choose = policies.make(policy) if isinstance(policy, str) else policy
         self._policy = policy if isinstance(policy, str) else getattr(policy, "__name__", type(policy).__name__)
         self._atlas = _Atlas(self.machines, self.truth, self.predictions, self.rules)
-        self._state = engine.empty(self.machines.nodes, self.jobs.nodes)
+        self._clusters: Clusters = clusters.make(self.machines, self.jobs, self.rules, self.seed)
         self._workload_j = workloads_of(self.jobs, self.truth, self.seed)
         self._cluster_j, self._mode_j, self._why_not_j = (np.full(count, -1) for _ in range(3))
         self._doublings_j, self._killed_j = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+        self._arrival_j = self.jobs.submit_s.copy()
 
     def run(self) -> Outcome:
         """Let all jobs arrive and end."""
-        if self._atlas.leaves_a_choice:
+        if self._atlas.leaves_a_choice or self.jobs.follows is not None or self.rules.needs_timeline:
             self._choose_for_each()
         else:
             self._place_all()
-        engine.advance(self._state, np.inf, self.rules.backfill)
+        self._clusters.advance(np.inf)
         return self._outcome()
 
     def _choose_for_each(self) -> None:
         """Let the jobs arrive one by one, and ask the policy where each should go."""
-        rng = np.random.default_rng([self.seed, 3])
-        home_j = homes_of(self.jobs, self.machines, self.seed)
-        jobs, backfill = self.jobs, self.rules.backfill
-        columns = (jobs.submit_s, jobs.nodes, jobs.run_s, jobs.requested_s, self._workload_j, home_j, jobs.user)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for job, (now, nodes, run_s, requested_s, workload, home, user) in enumerate(rows):
-            places = self._atlas.places(workload, nodes, run_s)
+        rng, jobs, deadline = np.random.default_rng([self.seed, 3]), self.jobs, self.rules.deadline
+        home_j = homes_of(jobs, self.machines, self.seed)
+        memory_j = np.full(len(jobs), np.nan) if jobs.memory_gb is None else jobs.memory_gb
+        columns = (jobs.nodes, jobs.run_s, jobs.requested_s, memory_j, self._workload_j, home_j, jobs.user)
+        lists = [column.tolist() for column in columns]
+        arrivals = Arrivals(jobs, self._clusters) if jobs.follows is not None else None
+        events = (
+            zip(jobs.submit_s.tolist(), range(len(jobs)), *lists, strict=True)
+            if arrivals is None
+            else ((now, job, *(values[job] for values in lists)) for now, job in arrivals)
+        )
+        for now, job, nodes, run_s, requested_s, memory_gb, workload, home, user in events:
+            places = self._atlas.places(workload, nodes, run_s, memory_gb)
             if isinstance(places, int):
                 self._why_not_j[job] = places
+                if arrivals:
+                    arrivals.nowhere(job, now)
                 continue
-            engine.advance(self._state, now, backfill)
+            if arrivals:
+                self._arrival_j[job] = now
+            else:
+                self._clusters.advance(now)
             app, input_ = self.truth.workloads[workload]
-            deadline_s = self.rules.deadline and self.rules.deadline * requested_s
+            deadline_s = deadline and deadline * requested_s
             ask = Ask(nodes, requested_s, app, input_, str(user), self.machines.names[home], deadline_s)
-            m = self._choose(ask, places.options(self._state, ask, run_s, now, backfill), rng)
+            takes_m = self._atlas.takes(places, nodes)
+            m = self._choose(ask, places.options(self._clusters, ask, takes_m, run_s, now), rng)
             if not (isinstance(m, int | np.integer) and 0 <= m < len(places.platforms)):
                 expected = f"an index below {len(places.platforms)}"
                 raise SettingsError(f"policy: {self._policy} answered {m}, expected {expected}.", argument="policy")
-            self._place(job, places, m, run_s, requested_s)
-            if not engine.submit(self._state, places.cluster_m[m], job, now, backfill):
-                self._state = engine.tidied(self._state)
+            self._clusters.submit(job, self._place(job, places, int(m), int(takes_m[m]), run_s, requested_s), now)
 
     def _place_all(self) -> None:
         """Place the jobs where there is one place to go, without asking."""
-        jobs = self.jobs
-        columns = (self._workload_j, jobs.nodes, jobs.run_s, jobs.requested_s)
+        jobs, fast = self.jobs, clusters.FastClusters(self.machines, self.jobs, self.rules)
+        self._clusters = fast
+        memory_j = np.full(len(jobs), np.nan) if jobs.memory_gb is None else jobs.memory_gb
+        columns = (self._workload_j, jobs.nodes, jobs.run_s, jobs.requested_s, memory_j)
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        for job, (workload, nodes, run_s, requested_s) in enumerate(rows):
-            places = self._atlas.places(workload, nodes, run_s)
+        for job, (workload, nodes, run_s, requested_s, memory_gb) in enumerate(rows):
+            places = self._atlas.places(workload, nodes, run_s, memory_gb)
             if isinstance(places, int):
                 self._why_not_j[job] = places
             else:
-                self._place(job, places, 0, run_s, requested_s)
-        done = 0
-        while done < len(jobs):
-            done = engine.replay(self._state, done, jobs.submit_s, self._cluster_j, self.rules.backfill)
-            self._state = engine.tidied(self._state)
+                takes = int(self._atlas.takes(places, nodes)[0])
+                fast.write(job, self._place(job, places, 0, takes, run_s, requested_s))
+        fast.replay(jobs.submit_s, self._cluster_j)
 
-    def _place(self, job: int, places: _Places, m: int, run_s: float, requested_s: float) -> None:
-        """Write down where a job goes, how long it will run there, and its limit."""
+    def _place(
+        self, job: int, places: _Places, m: int, takes: int, run_s: float, requested_s: float
+    ) -> clusters.Placement:
+        """Write down where a job goes, and return how long it will run there, and its limit."""
         relative, wall_limit_s = float(places.relative_m[m]), self.rules.wall_limit_s or math.inf
         true_s, limit_s = run_s * float(places.true_m[m]), min(requested_s * relative, wall_limit_s)
+        doublings = 0
         if self.rules.limits == "double":
             while limit_s < true_s:
                 limit_s = min(2.0 * limit_s, wall_limit_s)
-                self._doublings_j[job] += 1
+                doublings += 1
         else:
             self._killed_j[job] = true_s > limit_s
             true_s = min(true_s, limit_s)
-        self._mode_j[job], self._cluster_j[job] = places.mode_m[m], places.cluster_m[m]
-        self._state.limit_j[job], self._state.run_j[job] = limit_s, true_s
+        cluster = int(places.cluster_m[m])
+        self._mode_j[job], self._cluster_j[job], self._doublings_j[job] = places.mode_m[m], cluster, doublings
         # Who knows that a limit must be doubled knows that the prediction was as much too short.
-        self._state.expected_j[job] = run_s * relative * 2.0 ** self._doublings_j[job]
+        return clusters.Placement(cluster, takes, true_s, limit_s, run_s * relative * 2.0**doublings)
 
     def _outcome(self) -> Outcome:
-        ran_j, state = self._cluster_j >= 0, self._state
+        ran_j, fates = self._cluster_j >= 0, self._clusters.fates()
         run_j, expected_j, limit_j = (
-            np.where(ran_j, seconds_j, np.nan) for seconds_j in (state.run_j, state.expected_j, state.limit_j)
+            np.where(ran_j, seconds_j, np.nan) for seconds_j in (fates.run_s, fates.expected_s, fates.limit_s)
         )
         where = (self._workload_j, self._cluster_j, self._mode_j)
-        times = (state.start_j, run_j, expected_j, limit_j)
-        deadline_j = self.jobs.submit_s + (self.rules.deadline or np.inf) * self.jobs.requested_s
+        times = (fates.start_s, run_j, expected_j, limit_j)
+        deadline_j = self._arrival_j + (self.rules.deadline or np.inf) * self.jobs.requested_s
         limits = (self._doublings_j, self._killed_j, deadline_j)
-        names = (self._policy, self.predictions.name, self.seed)
-        return Outcome(self.jobs, self.machines, self.truth.modes, *where, *times, *limits, self._why_not_j, *names)
+        return Outcome(
+            self.jobs,
+            self.machines,
+            self.truth.modes,
+            *where,
+            *times,
+            *limits,
+            self._why_not_j,
+            policy=self._policy,
+            predictor=self.predictions.name,
+            seed=self.seed,
+            nodes=fates.nodes,
+            arrival_s=self._arrival_j,
+            failures=fates.failures,
+            lost_node_s=fates.lost_node_s,
+            given_up=fates.given_up.astype(np.bool_),
+        )

@@ -8,13 +8,15 @@ run times spread over four orders of magnitude, and users ask for a round limit 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
-from crossperf.errors import SettingsError
+from crossperf.errors import SettingsError, did_you_mean, some_of
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
-from crossperf.schedule.times import RelativeTimes
+from crossperf.schedule.times import RelativeTimes, ScheduleTableError
 
 #: The longest time that a user may ask for on the reference platform: 12 hours, as in the authors' study.
 LONGEST_S = 43_200.0
@@ -53,13 +55,12 @@ def draw(n_jobs: int, machines: Machines, truth: RelativeTimes, *, utilisation: 
     """
     if not 1 <= n_jobs <= _MOST_JOBS:
         raise SettingsError(f"n_jobs: found {n_jobs}, expected 1 to {_MOST_JOBS:,}.", argument="n_jobs")
-    if not 1e-6 <= utilisation <= 10.0:
-        expected = "a share above 0 and up to 10, such as 0.9"
-        raise SettingsError(f"utilisation: found {utilisation:g}, expected {expected}.", argument="utilisation")
+    _check_utilisation(utilisation)
     rng = np.random.default_rng([seed, 0])
     nodes = _sizes(rng, n_jobs, max(machines.nodes))
     run_s = np.round(np.exp(rng.normal(np.log(_MEDIAN_S), _SIGMA, n_jobs)).clip(_SHORTEST_S, LONGEST_S))
-    work_node_s = float((nodes * run_s).sum()) * _mean_relative_time(truth, machines)
+    anywhere_w = _anywhere(truth, machines)
+    work_node_s = float((nodes * run_s).sum()) * _mean_over_apps(truth, anywhere_w)
     span_s = work_node_s / (utilisation * sum(machines.nodes))
     submit_s = np.round(_arrivals(rng, n_jobs, span_s))
     asked_s = run_s * _MOST_ASKED_FOR ** rng.beta(1.0, 2.0, n_jobs)
@@ -83,10 +84,20 @@ def _arrivals(rng: np.random.Generator, n_jobs: int, span_s: float) -> Floats:
     return np.asarray(np.interp(np.sort(rng.random(n_jobs)) * so_far[-1], so_far, grid_s))
 
 
-def _mean_relative_time(truth: RelativeTimes, machines: Machines) -> float:
-    """Return the relative time of a job that runs anywhere: the mean over applications, and over nodes that run it."""
+def _check_utilisation(utilisation: float) -> None:
+    if not 1e-6 <= utilisation <= 10.0:
+        expected = "a share above 0 and up to 10, such as 0.9"
+        raise SettingsError(f"utilisation: found {utilisation:g}, expected {expected}.", argument="utilisation")
+
+
+def _anywhere(truth: RelativeTimes, machines: Machines) -> Floats:
+    """Return the node-time of each workload that runs anywhere over that on the reference: the mean over nodes.
+
+    NaN where no machine can run it.
+    """
     cluster_m = machines.clusters_of(truth.modes, truth.name)
-    possible_wm = np.where(np.isnan(truth.relative_wm), np.inf, truth.relative_wm)
+    taken_wm = truth.relative_wm if truth.nodes_wm is None else truth.relative_wm * truth.nodes_wm
+    possible_wm = np.where(np.isnan(taken_wm), np.inf, taken_wm)
     total_w, nodes_w = np.zeros(len(truth.workloads)), np.zeros(len(truth.workloads))
     for c, nodes in enumerate(machines.nodes):
         best_w = possible_wm[:, cluster_m == c].min(axis=1, initial=np.inf)
@@ -95,15 +106,46 @@ def _mean_relative_time(truth: RelativeTimes, machines: Machines) -> float:
     if not nodes_w.any():
         problem = "no workload can run on any of the machines. Check the names of both tables."
         raise SettingsError(f"{truth.name}: {problem}")
-    apps = np.array([app for app, _ in truth.workloads])
-    anywhere_w = total_w[nodes_w > 0] / nodes_w[nodes_w > 0]
-    return float(np.mean([anywhere_w[apps[nodes_w > 0] == app].mean() for app in np.unique(apps[nodes_w > 0])]))
+    return np.divide(total_w, nodes_w, out=np.full_like(total_w, np.nan), where=nodes_w > 0)
+
+
+def _mean_over_apps(truth: RelativeTimes, anywhere_w: Floats) -> float:
+    """Return the mean over applications of what their workloads take."""
+    runs_w = ~np.isnan(anywhere_w)
+    apps = np.array([app for app, _ in truth.workloads])[runs_w]
+    return float(np.mean([anywhere_w[runs_w][apps == app].mean() for app in np.unique(apps)]))
+
+
+def load_of(jobs: Jobs, machines: Machines, truth: RelativeTimes, *, seed: int = 0) -> float:
+    """Return the share of all nodes that would be busy while jobs arrive, if each job ran anywhere.
+
+    The workloads of the jobs are those that `simulate` gives them with this seed.
+    """
+    anywhere_j = _anywhere(truth, machines)[workloads_of(jobs, truth, seed)]
+    work_node_s = float(np.nansum(jobs.nodes * jobs.run_s * anywhere_j))
+    span_s = float(jobs.submit_s.max() - jobs.submit_s.min())
+    return work_node_s / (sum(machines.nodes) * span_s) if span_s > 0 else np.inf
+
+
+def with_load(jobs: Jobs, machines: Machines, truth: RelativeTimes, utilisation: float, *, seed: int = 0) -> Jobs:
+    """Return the jobs of a trace with arrivals stretched or drawn together until the load is `utilisation`.
+
+    The order and the pattern of arrivals stay; think times are those of people, and stay as well.
+    """
+    _check_utilisation(utilisation)
+    load = load_of(jobs, machines, truth, seed=seed)
+    if not np.isfinite(load):
+        raise SettingsError(f"utilisation: all jobs of {jobs.name} arrive at once, so nothing can be stretched.")
+    first_s, stretch = jobs.submit_s.min(), load / utilisation
+    note = f"{jobs.name}: arrivals stretched by {stretch:.3g}, for a load of {utilisation:g} instead of {load:.3g}."
+    return replace(jobs, submit_s=first_s + (jobs.submit_s - first_s) * stretch, notes=(*jobs.notes, note))
 
 
 def workloads_of(jobs: Jobs, truth: RelativeTimes, seed: int = 0) -> Integers:
     """Return a workload for each job: an application, all with the same chance, then one of its inputs.
 
-    Jobs of one executable are of one application where the trace tells them apart.
+    Jobs of one executable are of one application where the trace tells them apart. Jobs of a known kind are that
+    application, and that input where it is named.
     """
     rng = np.random.default_rng([seed, 1])
     apps, app_w = np.unique(np.array([app for app, _ in truth.workloads]), return_inverse=True)
@@ -113,9 +155,26 @@ def workloads_of(jobs: Jobs, truth: RelativeTimes, seed: int = 0) -> Integers:
     any_app_j = rng.integers(len(apps), size=len(jobs))
     app_j = np.where(jobs.executable >= 0, app_of_program[program_j], any_app_j)
     share_j = rng.random(len(jobs))
+    if jobs.kind is not None:
+        rows = [_rows_of(kind, truth, jobs.name) for kind in jobs.kinds]
+        inputs += rows
+        app_j = np.where(jobs.kind >= 0, len(apps) + jobs.kind, app_j)
     counts = np.array([len(rows) for rows in inputs])
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     return np.asarray(np.concatenate(inputs)[starts[app_j] + (share_j * counts[app_j]).astype(np.int64)])
+
+
+def _rows_of(kind: tuple[str, str], truth: RelativeTimes, name: str) -> Integers:
+    """Return the rows of the truth that are of an application, and of an input where one is named."""
+    app, input_ = kind
+    rows = [w for w, workload in enumerate(truth.workloads) if workload[0] == app and input_ in ("", workload[1])]
+    if not rows:
+        known = sorted({a for a, _ in truth.workloads} if not input_ else {i for a, i in truth.workloads if a == app})
+        wanted = f"the application {app!r}" + (f" with the input {input_!r}" if input_ else "")
+        nearest = did_you_mean(input_ or app, known)
+        expected = f"one of {truth.name}{f': {some_of(known, 4)}' if known else ''}"
+        raise ScheduleTableError(f"{name}: found jobs of {wanted}{nearest}, expected {expected}.")
+    return np.array(rows)
 
 
 def homes_of(jobs: Jobs, machines: Machines, seed: int = 0) -> Integers:

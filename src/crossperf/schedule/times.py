@@ -13,7 +13,6 @@ import numpy as np
 
 from crossperf.arrays import Floats
 from crossperf.errors import CrossperfError, some_of
-from crossperf.runs.frames import to_frame
 
 #: What a cell of a file can hold: seconds over seconds on the reference, or the other way round.
 CELLS = ("relative-time", "speedup")
@@ -33,7 +32,8 @@ class RelativeTimes:
 
     A workload is (app, input). `group_w` names what belongs together when times are averaged over an application.
     The interval from `low_wm` to `high_wm` covers the truth in 80 % of the cases; both equal the time where none is
-    known.
+    known. `nodes_wm` is how many nodes a job takes in a mode for each that it asks for, and may be a part of one (an
+    eighth where one GPU node does the work of eight); ``None`` for as many as it asks for everywhere.
 
     >>> RelativeTimes.of([("lu", "n=64")], ["cpu", "gpu"], np.array([[1.0, 0.25]]))
     RelativeTimes(times: 1 workloads in the modes cpu, gpu)
@@ -47,10 +47,13 @@ class RelativeTimes:
     group_w: tuple[str, ...]
     name: str = "times"
     notes: tuple[str, ...] = ()
+    nodes_wm: Floats | None = None
 
     def __post_init__(self) -> None:
         cannot_wm = np.isnan(self.relative_wm)
-        for what, cells_wm in (("time", self.relative_wm), ("low end", self.low_wm), ("high end", self.high_wm)):
+        tables = [("time", self.relative_wm), ("low end", self.low_wm), ("high end", self.high_wm)]
+        tables += [] if self.nodes_wm is None else [("number of nodes", self.nodes_wm)]
+        for what, cells_wm in tables:
             odd_wm = ~((cells_wm >= SMALLEST) & (cells_wm <= LARGEST)) & ~(cannot_wm & np.isnan(cells_wm))
             for w, m in np.argwhere(odd_wm)[:1]:
                 place = f"{' '.join(self.workloads[w])!r} in {self.modes[m]!r}"
@@ -65,6 +68,8 @@ class RelativeTimes:
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each workload: app, input, and the relative time in each mode."""
+        from crossperf.runs.frames import to_frame
+
         names = zip(("app", "input"), zip(*self.workloads, strict=True), strict=True)
         return to_frame(dict(names) | dict(zip(self.modes, self.relative_wm.T.tolist(), strict=True)))
 
@@ -76,6 +81,7 @@ class RelativeTimes:
         relative_wm: Floats,
         low_wm: Floats | None = None,
         high_wm: Floats | None = None,
+        nodes_wm: Floats | None = None,
         *,
         group_w: Sequence[str] | None = None,
         name: str = "times",
@@ -85,7 +91,8 @@ class RelativeTimes:
         low_wm = relative_wm if low_wm is None else low_wm
         high_wm = relative_wm if high_wm is None else high_wm
         groups = tuple(group_w) if group_w is not None else tuple(app for app, _ in workloads)
-        return cls(tuple(workloads), tuple(modes), relative_wm, low_wm, high_wm, groups, name, tuple(notes))
+        tables = (relative_wm, low_wm, high_wm)
+        return cls(tuple(workloads), tuple(modes), *tables, groups, name, tuple(notes), nodes_wm)
 
     def part(self, workloads: Sequence[tuple[str, str]], modes: Sequence[str]) -> RelativeTimes:
         """Return the rows of these workloads and the columns of these modes; a mode that is not there is NaN."""
@@ -94,7 +101,9 @@ class RelativeTimes:
         chosen = np.ix_(rows, [columns.get(mode, -1) for mode in modes])
         nothing_w = np.full(len(self.workloads), np.nan)  # the last column, which -1 chooses
         tables = (self.relative_wm, self.low_wm, self.high_wm)
-        cells = (np.column_stack([cells_wm, nothing_w])[chosen] for cells_wm in tables)
+        cells = [np.column_stack([cells_wm, nothing_w])[chosen] for cells_wm in tables]
+        if self.nodes_wm is not None:
+            cells.append(np.column_stack([self.nodes_wm, np.ones_like(nothing_w)])[chosen])
         groups = [self.group_w[w] for w in rows]
         return self.of(workloads, modes, *cells, group_w=groups, name=self.name, notes=self.notes)
 
@@ -103,7 +112,10 @@ class RelativeTimes:
         rows = []
         for w, (app, input_) in enumerate(self.workloads):
             row: dict[str, Any] = {"app": app, "input": input_, "group": self.group_w[w]}
-            for key, cells_wm in (("times", self.relative_wm), ("low", self.low_wm), ("high", self.high_wm)):
+            tables = {"times": self.relative_wm, "low": self.low_wm, "high": self.high_wm, "nodes": self.nodes_wm}
+            for key, cells_wm in tables.items():
+                if cells_wm is None:
+                    continue
                 cells = zip(self.modes, cells_wm[w].tolist(), strict=True)
                 row[key] = {mode: cell for mode, cell in cells if not math.isnan(cell)}
             rows.append(row)

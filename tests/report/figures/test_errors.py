@@ -70,14 +70,14 @@ def test_lines_of_a_factor_of_two_lie_beside_the_diagonal() -> None:
 def test_the_caption_tells_the_typical_factor_of_all_points_though_a_sample_is_drawn() -> None:
     evaluation = by_chance([f"a{i}" for i in range(20)], ["p", "q", "r"], inputs=20)
     drawn = FIGURES["scatter"](evaluation)
-    assert "2,400 predictions" in drawn.caption and "A random 2,000 of them are drawn." in drawn.caption
+    assert "2,400 predictions" in drawn.caption and "A random 1,000 of them are drawn." in drawn.caption
     assert f"Typically off by {evaluation.scores['crossperf'].typical_factor:.2f}x" in drawn.caption
-    assert len(drawn.tooltips) == 2000
+    assert len(drawn.tooltips) == 1000
 
 
 def test_a_platform_has_its_colour_on_every_figure() -> None:
     evaluation = by_chance([f"a{i}" for i in range(4)], [f"p{i}" for i in range(5)])
-    third = "#00724e"  # the third platform's
+    third = "#007351"  # the third platform's
     for name in ("distribution", "vector", "errors", "scatter", "familiarity", "noise", "missing"):
         drawn = FIGURES[name](evaluation)
         assert third in drawn.as_bytes("svg").decode(), name

@@ -19,7 +19,7 @@ EVALUATION = by_chance(["amg", "lulesh"], ["cpu-a", "cpu-b", "gpu-c"])
 def test_the_registry_says_what_a_figure_takes(name: str) -> None:
     function = getattr(import_module(f"crossperf.report.figures.{FIGURES[name].module}"), name)
     offered = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    assert tuple(p.name for p in offered if p.name in ("app", "model")) == FIGURES[name].takes
+    assert tuple(p.name for p in offered if p.name in ("app", "model", "rpv")) == FIGURES[name].takes
     assert all(p.default is None for p in offered)
 
 

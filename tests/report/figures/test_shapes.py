@@ -46,15 +46,23 @@ NOTHING = {
     "unsure": UNSURE,
     "least": {"roc"},
 }
-PAIRS = [(shape, name) for shape in SHAPES for name in FIGURES if name not in NOTHING.get(shape, ())]
+#: Shapes that are drawn for a telephone as well.
+NARROW = ("ordinary", "eighteen", "names")
+PAIRS = [
+    (shape, name, width)
+    for shape in SHAPES
+    for name in FIGURES
+    for width in (("wide", "narrow") if shape in NARROW else ("wide",))
+    if name not in NOTHING.get(shape, ())
+]
 
 
 @pytest.fixture(scope="module", params=PAIRS, ids="-".join)
 def drawn(request: pytest.FixtureRequest) -> Drawn:
-    shape, name = request.param
+    shape, name, width = request.param
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return FIGURES[name](SHAPES[shape])
+        return FIGURES[name](SHAPES[shape], narrow=width == "narrow", bare=width == "narrow")
 
 
 @pytest.mark.parametrize(("shape", "name"), [(shape, name) for shape in NOTHING for name in sorted(NOTHING[shape])])
@@ -132,7 +140,7 @@ def test_an_evaluation_that_lacks_everything_is_a_sentence(name: str) -> None:
         FIGURES[name](bare)
 
 
-@pytest.mark.parametrize("name", ["order", "roc", "errors", "scatter", "reliability", "familiarity"])
+@pytest.mark.parametrize("name", ["picks", "order", "roc", "errors", "scatter", "reliability", "familiarity"])
 def test_cells_without_models_are_a_sentence(name: str) -> None:
     held = SHAPES["least"].held_out
     assert held is not None
@@ -155,7 +163,7 @@ def test_captions_of_a_model_trained_before_name_new_cells_and_no_folds() -> Non
     held = trained.held_out
     assert held is not None
     unscored = replace(trained, scores=Scoreboard(), held_out=replace(held, predictions={}))
-    assert FIGURES["distribution"](unscored).caption.startswith("32 workloads of the table.")
+    assert FIGURES["distribution"](unscored).caption.startswith("32 workloads of the whole table.")
     assert "predicted" not in FIGURES["vector"](unscored).caption
 
 

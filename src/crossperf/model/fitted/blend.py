@@ -25,12 +25,14 @@ from crossperf.model.fitted.confidence import Forecast, Intervals, Novelty, dist
 from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import Encoder, contrast
-from crossperf.model.fitted.workloads import KnownWorkloads
+from crossperf.model.fitted.workloads import WorkloadProfiles
 
 #: Cells that are predicted at a time.
 _CHUNK = 2048
 #: Squared distance below which two cells coincide.
 COINCIDE = 1e-10
+#: Squared distance below which it is not taken from a matrix product.
+_CLOSE = 0.1
 #: Kernel values computed at a time: few enough that they stay in the caches from the product to the exponential.
 _CACHED = 500_000
 #: A distance to a known workload that says no more than 0, in the spread of its runs.
@@ -72,6 +74,9 @@ class GaussianProcess:
         near_bn *= -2.0
         near_bn += self._known_square_n
         near_bn += np.square(asked_bf).sum(axis=1)[:, None]
+        # Squares of close cells cancel in single precision, by how the product was summed: these are computed directly.
+        row_m, known_m = np.nonzero(near_bn < _CLOSE)
+        near_bn[row_m, known_m] = np.square(asked_bf[row_m] - self.known_nf[known_m]).sum(axis=1)
         np.maximum(near_bn, COINCIDE, out=near_bn)
         np.sqrt(near_bn, out=near_bn)
         np.negative(near_bn, out=near_bn)
@@ -184,7 +189,7 @@ class Blend:
     lookup: Forest
     ensemble: Ensemble
     process: GaussianProcess
-    workloads: KnownWorkloads
+    workloads: WorkloadProfiles
     nearness: Nearness
     gate: Gate
     novelty: Novelty

@@ -25,7 +25,8 @@ from crossperf.records import looks
 
 #: What a feature that must agree weighs beside the others.
 _MUST_AGREE = 1e3
-_ROWS = 512
+#: Cells whose distances to all known ones are computed at a time: few enough that they stay in the caches.
+_ROWS = 32
 #: Nominal levels at which the coverage on left-out groups is known.
 LEVELS = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
 #: Parts that groups are dealt into, to see how well the errors of the others cover each.
@@ -51,6 +52,9 @@ class NoveltyScores:
     def score_n(self) -> Floats:
         """The greater of the two measures: up to 1 is ordinary."""
         return np.maximum(self.surprise_n, self.distance_n)
+
+    def __getitem__(self, rows: slice) -> NoveltyScores:
+        return NoveltyScores(self.surprise_n[rows], self.distance_n[rows], self.by_feature_nf[rows])
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -233,12 +237,17 @@ class Forecast:
     coverage_nl: Floats
     novelty: NoveltyScores
 
+    def __getitem__(self, rows: slice) -> Forecast:
+        log_relative_np, error_nbp = self.log_relative_np[rows], self.error_nbp[rows]
+        return Forecast(log_relative_np, error_nbp, self.coverage_nl[rows], self.novelty[rows])
+
     @property
     def _drawn_nbp(self) -> Floats:
         """Equally likely log times of each cell."""
         return self.log_relative_np[:, None, :] + self.error_nbp
 
-    def _relative(self, reference_n: Integers) -> Floats:
+    def drawn(self, reference_n: Integers) -> Floats:
+        """Return equally likely log times of each cell over that on its reference platform, N x B x P."""
         drawn_nbp = self._drawn_nbp
         return np.asarray(drawn_nbp - np.take_along_axis(drawn_nbp, reference_n[:, None, None], axis=2))
 
@@ -251,10 +260,10 @@ class Forecast:
 
         With ``joint``, the ranges of a cell hold all at once for a share `level` of such cells, and are wider.
         """
-        ordered_nbp = np.sort(self._relative(reference_n), axis=1)
+        ordered_nbp = np.sort(self.drawn(reference_n), axis=1)
         nominal_n = self._nominal(level)
         if joint:
-            nominal_n = _joint(self._relative(reference_n), ordered_nbp, nominal_n)
+            nominal_n = _joint(self.drawn(reference_n), ordered_nbp, nominal_n)
         return _quantile(ordered_nbp, (1 - nominal_n) / 2), _quantile(ordered_nbp, (1 + nominal_n) / 2)
 
     def level_needed(self, log_truth_np: Floats, reference_n: Integers) -> Floats:
@@ -263,7 +272,7 @@ class Forecast:
         A calibrated model needs a level up to L for a share L of the platforms. NaN on the reference and where the
         truth is not known.
         """
-        nominal_np = np.abs(2.0 * _quantile_of(log_truth_np, self._relative(reference_n)) - 1.0)
+        nominal_np = np.abs(2.0 * _quantile_of(log_truth_np, self.drawn(reference_n)) - 1.0)
         pairs = zip(nominal_np, self.coverage_nl, strict=True)
         needed_np = np.stack([np.interp(nominal_p, LEVELS, coverage_l) for nominal_p, coverage_l in pairs])
         needed_np = np.where(nominal_np <= LEVELS[0], 0.0, np.where(nominal_np > LEVELS[-1], np.inf, needed_np))

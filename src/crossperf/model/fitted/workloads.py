@@ -29,7 +29,7 @@ _ROWS = 256
 
 
 @dataclass(frozen=True)
-class KnownWorkloads:
+class WorkloadProfiles:
     """The mean of each workload's runs without the effect of their platforms, and the spread of single runs around it.
 
     ``seen_wf`` tells which features were measured of a workload; the mean of others is 0.

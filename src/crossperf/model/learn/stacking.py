@@ -121,8 +121,14 @@ class HeldBack:
             weights_rm[r] = many * _best_weights(error_mhp) + (1.0 - many) * _cautious_weights(error_mhp)
         return weights_rm
 
-    def intervals(self, features: Features, truth_np: Floats, nearness: Nearness, gate: Gate, seed: int) -> Intervals:
-        """Return intervals calibrated on the out-of-fold residuals of each way of holding out."""
+    def intervals(
+        self, features: Features, truth_np: Floats, noise_np: Floats, nearness: Nearness, gate: Gate, seed: int
+    ) -> Intervals:
+        """Return intervals calibrated on the out-of-fold residuals of each way of holding out.
+
+        Runs of a workload share its measured times, noise and all, so that a held-out cell of a known workload is met
+        better than the next measurement will be: there the noise between two measurements is added.
+        """
         residuals = []
         for r in range(len(self.known_rn)):
             way = r if r in self.ways else (self.ways[-1] if self.ways else None)
@@ -135,6 +141,8 @@ class HeldBack:
             signs_nz = self._signs(nearness, way)
             weights_nm = gate(nearness(signs_nz), nearness.standard(signs_nz))
             error_np = truth_np[known_n] - blended(self.predicted_rmnp[way][:, known_n], weights_nm)
+            if way == 0:
+                error_np = error_np + noise_np[known_n] - noise_np[known_n].mean(axis=1, keepdims=True)
             signs_nd = difficulty(features[known_n], signs_nz)
             residuals.append(Residuals.fit(error_np, signs_nd, self.group_rn[way, known_n], seed))
         return Intervals(tuple(residuals))

@@ -32,8 +32,9 @@ class Plot:
     paper
         The number of the paper's figure that it is on this data, where it is one.
     takes
-        What the reader may choose, by keyword: ``app`` (a name of ``evaluation.held_out.apps``) or ``model``
-        (a name of ``evaluation.held_out.predictions``); ``None`` is the figure's own choice.
+        What the reader may choose, by keyword: ``app`` (a name of ``evaluation.held_out.apps``), ``model``
+        (a name of ``evaluation.held_out.predictions``) or ``rpv`` (what times are relative to: ``fastest``, ``slowest``
+        or ``source``); ``None`` is the figure's own choice.
     """
 
     name: str
@@ -42,13 +43,17 @@ class Plot:
     paper: int | None = None
     takes: tuple[str, ...] = ()
 
-    def __call__(self, evaluation: Evaluation, *, bare: bool = False, **chosen: str | None) -> Drawn:
+    def __call__(
+        self, evaluation: Evaluation, *, bare: bool = False, narrow: bool = False, **chosen: str | None
+    ) -> Drawn:
         """Return the figure drawn, or raise `NothingToDraw` where the evaluation lacks what it shows.
 
         Parameters
         ----------
         bare
             Leave title and caption out of the figure, for a page that sets both itself.
+        narrow
+            Draw it for a telephone: as wide as that, legends below.
         """
         for word in chosen:
             if word not in self.takes:
@@ -61,17 +66,18 @@ class Plot:
         except ImportError as error:
             raise MissingDependencyError("Figures need matplotlib: pip install 'crossperf[report]'") from error
         draw = getattr(importlib.import_module(f"crossperf.report.figures.{self.module}"), self.name)
-        drawn: Drawn = sheet.draw(self, draw, evaluation, chosen, bare=bare)
+        drawn: Drawn = sheet.draw(self, draw, evaluation, chosen, bare=bare, narrow=narrow)
         return drawn
 
 
 _PLOTS = (
-    Plot("distribution", "How much slower is each platform than the fastest?", "spread", paper=2),
-    Plot("vector", "How fast is an application on each platform?", "vector", paper=3, takes=("app",)),
+    Plot("picks", "How often is the fastest platform found?", "order"),
+    Plot("distribution", "How do the times of the platforms compare?", "spread", paper=2, takes=("rpv",)),
+    Plot("vector", "How fast is an application on each platform?", "vector", paper=3, takes=("app", "rpv")),
     Plot("order", "How often is the whole order of the platforms right?", "order", paper=4),
     Plot("roc", "Can it tell when the most common order holds?", "order", paper=5),
     Plot("errors", "Where is the model wrong?", "heat", takes=("model",)),
-    Plot("scatter", "How near are the predictions to what was measured?", "calibration", takes=("model",)),
+    Plot("scatter", "How near are the predictions to what was measured?", "calibration", takes=("model", "rpv")),
     Plot("reliability", "Do the intervals hold as often as they should?", "calibration"),
     Plot("familiarity", "Is it wrong more often where a run looks odd?", "calibration", takes=("model",)),
     Plot("space", "Which runs does the model take for similar?", "space"),
@@ -102,9 +108,9 @@ class Plots:
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
 
-    def drawn(self, name: str, *, bare: bool = False, **chosen: str | None) -> Drawn:
+    def drawn(self, name: str, *, bare: bool = False, narrow: bool = False, **chosen: str | None) -> Drawn:
         """Return a figure by name, with its caption and tooltips."""
-        return plot_named(name)(self._evaluation, bare=bare, **chosen)
+        return plot_named(name)(self._evaluation, bare=bare, narrow=narrow, **chosen)
 
     def __getattr__(self, name: str) -> Callable[..., Figure]:
         if name not in FIGURES:

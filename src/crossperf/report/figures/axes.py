@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
@@ -16,6 +17,8 @@ from crossperf.report.figures.colours import FAINT, INK, Line, Look
 from crossperf.report.figures.sheet import Sheet
 from crossperf.report.figures.words import fitted_apart, number
 
+NAMES = 1.15  # inches that names before the rows of a narrow sheet may run
+_ROW, _HANDLE = 0.235, 0.62  # inches of a row of a legend, and of a handle with what is around it
 _LEAST_SPAN = 1.25  # a log axis spans this factor at least, so that equal values do not fill it with noise
 _AS_IMAGE = 300  # more points than this are held as an image inside an SVG
 #: Marks within a decade, from fine to coarse; the finest that leaves room for its labels is taken.
@@ -52,12 +55,27 @@ def ratio_marks(low: float, high: float, most: int = 7) -> list[float]:
     return [10.0**decade for decade in whole if decade % every == 0]
 
 
-def ratio_axis(axis: Axis, values: Floats, label: str, *, most: int = 7) -> tuple[float, float]:
-    """Make an axis a log one that holds these ratios and 1, with marks such as 1x, 2x and 10x; return its limits."""
+def most_marks(sheet: Sheet, wide: int = 7) -> int:
+    """Return how many marks the labels of a log axis leave room for."""
+    return min(wide, 4) if sheet.narrow else wide
+
+
+def ratio_limits(values: Floats) -> tuple[float, float]:
+    """Return where a log axis begins and ends that holds these ratios and 1, with some room.
+
+    >>> low, high = ratio_limits(np.array([2.0, 8.0]))
+    >>> low < 1.0 < 8.0 < high < 10.0
+    True
+    """
     low, high = min(float(np.min(values)), 1.0), max(float(np.max(values)), 1.0)
     high = max(high, low * _LEAST_SPAN)
     room = (high / low) ** 0.04
-    low, high = low / room, high * room
+    return low / room, high * room
+
+
+def ratio_axis(axis: Axis, values: Floats, label: str, *, most: int = 7) -> tuple[float, float]:
+    """Make an axis a log one that holds these ratios and 1, with marks such as 1x, 2x and 10x; return its limits."""
+    low, high = ratio_limits(values)
     log_axis(axis, low, high, "x", most=most)
     axis.set_label_text(label)
     axis.grid(True)
@@ -73,14 +91,14 @@ def log_axis(axis: Axis, low: float, high: float, unit: str = "", *, most: int =
     axis.set_minor_locator(NullLocator())
 
 
-def line_at_1x(axes: Axes, *, upright: bool = True) -> None:
+def line_at_1x(axes: Axes, *, upright: bool = True) -> Line2D:
     """Draw the line at 1x: as fast as the fastest, as large as the truth."""
-    (axes.axvline if upright else axes.axhline)(1.0, color=FAINT, linewidth=1.4, zorder=1)
+    return (axes.axvline if upright else axes.axhline)(1.0, color=FAINT, linewidth=1.4, zorder=1)
 
 
 def named_rows(sheet: Sheet, axes: Axes, names: Sequence[str], room: float = 2.0) -> None:
     """Make rows of a figure, the first one on top, and write each one's name before it."""
-    axes.set_yticks(range(len(names)), fitted_apart(sheet, names, room, 10))
+    axes.set_yticks(range(len(names)), fitted_apart(sheet, names, min(room, NAMES) if sheet.narrow else room, 10))
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -89,12 +107,12 @@ def named_rows(sheet: Sheet, axes: Axes, names: Sequence[str], room: float = 2.0
 def platform_legend(sheet: Sheet, axes: Axes, looks: Mapping[str, Look], room: float = 1.6, **options: Any) -> None:
     """Add a legend of the platforms' colours and shapes to the right of some axes."""
     handles = [Line2D([], [], color=look.colour, marker=look.shape, ls="none", ms=7) for look in looks.values()]
-    legend(axes, fitted_apart(sheet, looks, room, 10), handles, **options)
+    legend(sheet, axes, fitted_apart(sheet, looks, room, 10), handles, **options)
 
 
-def height_of_legend(rows: int) -> float:
+def height_of_legend(sheet: Sheet, rows: int) -> float:
     """Return the inches that a figure must have for a legend of some rows beside it."""
-    return 0.9 + 0.235 * rows
+    return 0.0 if sheet.narrow else 0.9 + _ROW * rows
 
 
 def model_legend(
@@ -104,13 +122,21 @@ def model_legend(
     handles = [Line2D([], [], color=INK, linewidth=line.width, linestyle=line.style) for line in lines.values()]
     names = zip(lines, fitted_apart(sheet, lines, 1.5, 10), strict=True)
     labels = [f"{prefixes.get(name, '')}{short}" for name, short in names]
-    legend(axes, labels, handles, handlelength=2.6, handletextpad=0.7, **options)
+    legend(sheet, axes, labels, handles, handlelength=2.6, handletextpad=0.7, **options)
 
 
-def legend(axes: Axes, labels: Sequence[str], handles: Sequence[Line2D], **options: Any) -> None:
-    """Add a legend to the right of some axes, unless the options place it elsewhere."""
+def legend(sheet: Sheet, axes: Axes, labels: Sequence[str], handles: Sequence[Artist], **options: Any) -> None:
+    """Add a legend to the right of some axes, unless the options place it elsewhere; on a narrow sheet below."""
     place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "handletextpad": 0.3, "labelspacing": 0.45}
-    axes.legend(handles, labels, **{**place, **options})
+    if not sheet.narrow:
+        axes.legend(handles, labels, **{**place, **options})
+        return
+    widest = max(sheet.width_of(label, 10) for label in labels) + _HANDLE
+    columns = max(1, min(len(labels), int((sheet.width - 0.2) / widest)))
+    sheet.grow(_ROW * (-(-len(labels) // columns) + bool(options.get("title"))) + 0.2)
+    kept = {name: value for name, value in options.items() if name not in ("loc", "bbox_to_anchor")}
+    spacing = {"handletextpad": 0.3, "columnspacing": 1.0, "labelspacing": 0.45}
+    sheet.legend(handles, labels, **{"loc": "outside lower left", "ncols": columns, **spacing, **kept})
 
 
 def cloud(axes: Axes, x_n: Floats, y_n: Floats, looks: Sequence[Look], seed: int, size: float = 16) -> None:
@@ -124,7 +150,7 @@ def cloud(axes: Axes, x_n: Floats, y_n: Floats, looks: Sequence[Look], seed: int
 
 def unit_square(sheet: Sheet, x_label: str, y_label: str) -> Axes:
     """Return the only axes of a sheet, both shares from 0 to 100% and equally long, with the diagonal."""
-    axes = sheet.panel(4.3)
+    axes = sheet.panel(3.9 if sheet.narrow else 4.3)
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2)
     quarters = [0, 0.25, 0.5, 0.75, 1]
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel=x_label, ylabel=y_label, xticks=quarters, yticks=quarters)

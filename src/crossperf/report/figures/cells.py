@@ -4,13 +4,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from crossperf.arrays import Floats
 from crossperf.errors import CrossperfError, did_you_mean, several, some_of
+from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
+from crossperf.platforms import in_order
 from crossperf.report.figures.colours import Look, looks_of
 from crossperf.report.figures.drawn import NothingToDraw
 from crossperf.report.figures.words import plain
 from crossperf.runs.summary import TableInfo
+
+#: What times can be relative to, and how an axis calls that: the forms of the paper's relative performance vector.
+RPV = {"fastest": "the fastest platform", "slowest": "the slowest platform", "source": "the platform profiled on"}
 
 
 def held_out(evaluation: Evaluation) -> HeldOut:
@@ -43,11 +51,39 @@ def predictions_of(evaluation: Evaluation, model: str | None = None) -> tuple[st
     return name, by_model[name]
 
 
+def shown_order(evaluation: Evaluation) -> list[str]:
+    """Return all platforms in the order of every table and figure, those that the evaluation left out among them."""
+    info, held = evaluation.table.info, evaluation.held_out
+    names = dict.fromkeys(evaluation.table.platforms)
+    classes: dict[str, str | None] = dict(zip(held.platforms, held.platform_classes, strict=True)) if held else {}
+    if info:
+        classes |= {own.name: own.platform_class for own in info.platforms}
+    return in_order([*names, *(name for name in classes if name not in names)], classes)
+
+
 def looks(evaluation: Evaluation) -> dict[str, Look]:
-    """Return the look of each platform; of one that the table has and the evaluation left out, too."""
-    scored, info = evaluation.table.platforms, evaluation.table.info
-    others = [platform.name for platform in info.platforms if platform.name not in scored] if info else []
-    return looks_of([*scored, *others])
+    """Return the look of each platform, in the order shown; of one that the evaluation left out, too."""
+    return looks_of(shown_order(evaluation))
+
+
+def places(evaluation: Evaluation, held: HeldOut) -> list[int]:
+    """Return the columns of the held-out cells in the order shown."""
+    return [held.platforms.index(name) for name in shown_order(evaluation) if name in held.platforms]
+
+
+def rpv_of(rpv: str | None, own: str) -> str:
+    """Return what times are relative to: as asked, or a figure's own choice."""
+    if rpv is not None and rpv not in RPV:
+        raise CrossperfError(f"rpv: found {rpv!r}{did_you_mean(rpv, RPV)}, expected one of {', '.join(RPV)}.", rpv=rpv)
+    return rpv or own
+
+
+def relative(held: HeldOut, model: str, rpv: str) -> tuple[Floats, Floats]:
+    """Return truth and prediction of each cell as log times relative to its fastest, slowest or source platform."""
+    if rpv == "source":
+        return held.to_source(model)
+    change: Callable[[Floats, Floats], tuple[Floats, Floats]] = getattr(metrics, f"to_{rpv}")
+    return change(held.log_relative_time_np, held.predictions[model].predicted_np)
 
 
 def workload_name(workload: tuple[str, str]) -> str:

@@ -18,11 +18,12 @@ from crossperf.errors import several
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import NothingToDraw, cells
 from crossperf.report.figures.colours import FAINT, ON_DEEP, ON_PALE, PALE_TO_DEEP, Look
-from crossperf.report.figures.sheet import SMALL, WIDTH, Sheet
+from crossperf.report.figures.sheet import SMALL, Sheet
 from crossperf.report.figures.words import fitted, fitted_apart, left_out, percent, plain, times
 
 _MOST_ROWS = 40  # most rows of a map; a longer list tells how many it leaves out
 _ROW, _LEGEND, _NAMES = 0.25, 0.62, 2.0  # inches of a row, of the legend below, and the widest that names may run
+_NARROW_NAMES = 1.05
 _ROOM_FOR_NUMBERS = 0.42  # below this many inches a column has no room for its numbers
 _BETWEEN, _APART = 0.05, 0.3  # ground left between cells, in rows and columns, and between the totals and the rest
 #: Points from the cells up to a platform's mark, and from the mark's middle on to its name.
@@ -61,11 +62,15 @@ def errors(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) ->
     held = cells.held_out(evaluation)
     name, _ = cells.predictions_of(evaluation, model)
     sum_ap, count_ap = held.error_by_app(name)
-    worst_a = np.argsort(-sum_ap.sum(axis=1) / np.maximum(count_ap.sum(axis=1), 1), kind="stable")[:_MOST_ROWS]
+    scored_a = [held.apps.index(app) for app in held.held_apps]
+    mean_a = sum_ap.sum(axis=1) / np.maximum(count_ap.sum(axis=1), 1)
+    worst_a = np.array(sorted(scored_a, key=lambda a: -mean_a[a])[:_MOST_ROWS], dtype=np.int64)
+    order_p = cells.places(evaluation, held)
+    sum_ap, count_ap = sum_ap[:, order_p], count_ap[:, order_p]
     sum_rc, count_rc = (_with_totals(whole_ap, worst_a) for whole_ap in (sum_ap, count_ap))
     factor_rc = np.exp(np.divide(sum_rc, count_rc, out=np.full(sum_rc.shape, np.nan), where=count_rc > 0))
     rows = ["all applications", *(held.apps[a] for a in worst_a)]
-    columns = [*held.platforms, "all"]
+    columns = [*(held.platforms[p] for p in order_p), "all"]
 
     def text(row: int, column: int) -> str:
         where = "all platforms" if column == len(held.platforms) else plain(columns[column])
@@ -75,12 +80,13 @@ def errors(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) ->
     at_r = [0.0, *(1 + _APART + a for a in range(len(worst_a)))]
     at_c = [*range(len(held.platforms)), len(held.platforms) + _APART]
     heat(sheet, Map(rows, columns, factor_rc, at_r, at_c, _FACTORS, _short, text), cells.looks(evaluation), "off by")
-    sheet.title = f"Where is {fitted(sheet, name, 2.6, 14)} wrong?"
+    sheet.title = f"Where is {fitted(sheet, name, 1.6 if sheet.narrow else 2.6, 14)} wrong?"
+    apps = several(len(held.held_apps), "application")
     sheet.caption = (
-        f"{cells.those(evaluation, len(held), 'cell')}, {several(len(held.apps), 'application')}, the worst first. Off "
-        "by: the typical factor between predicted and measured time, each over that on the source; 1.00 is "
+        f"{cells.those(evaluation, len(held), 'cell')}, {apps}, the worst first. "
+        "Off by: the typical factor between predicted and measured time, each over that on the source; 1.00 is "
         "perfect. A dot: nothing to predict there."
-        f"{left_out(len(held.apps) - len(worst_a), 'application', 'with smaller errors')}"
+        f"{left_out(len(held.held_apps) - len(worst_a), 'application', 'with smaller errors')}"
     )
 
 
@@ -100,7 +106,8 @@ def missing(sheet: Sheet, evaluation: Evaluation) -> None:
     gaps = info.missing_counters
     if not gaps:
         raise NothingToDraw(f"None of {several(info.counters, 'counter')} is missing from any run.")
-    platforms = [platform.name for platform in info.platforms]
+    measured = {platform.name for platform in info.platforms}
+    platforms = [name for name in cells.shown_order(evaluation) if name in measured]
     counters = sorted(gaps, key=lambda name: (-sum(gaps[name].values()), name))[:_MOST_ROWS]
     share_rc = np.array([[gaps[name].get(platform, np.nan) for platform in platforms] for name in counters])
 
@@ -120,14 +127,16 @@ def missing(sheet: Sheet, evaluation: Evaluation) -> None:
 
 def heat(sheet: Sheet, what: Map, looks: dict[str, Look], legend_title: str) -> None:
     """Draw a heat map with its legend; the looks are those of the columns that are platforms."""
-    names = fitted_apart(sheet, what.rows, _NAMES, 10)
+    names = fitted_apart(sheet, what.rows, _NARROW_NAMES if sheet.narrow else _NAMES, 10)
     longest = max(sheet.width_of(name, 10) for name in names)
-    room = WIDTH - 0.5 - longest
+    room = sheet.width - (0.3 if sheet.narrow else 0.5) - longest
     column = min(room / (max(what.at_c) + 1), 1.1)
     heads = fitted_apart(sheet, what.columns, 1.6, 10)
     slanted = max(sheet.width_of(name, 10) for name in heads) > column * 0.95
     tall = 0.3 + (max(sheet.width_of(name, 10) for name in heads) if slanted else 0.2)
-    axes = sheet.panel(tall + _ROW * (max(what.at_r) + 1) + _LEGEND + 0.3)
+    lines = _legend_lines(sheet, what, legend_title)
+    legend = _LEGEND + _ROW * (len(lines) - 1)
+    axes = sheet.panel(tall + _ROW * (max(what.at_r) + 1) + legend + 0.3)
     _cells(sheet, axes, what, numbers=column >= _ROOM_FOR_NUMBERS)
     axes.set_yticks(what.at_r, names)
     axes.xaxis.tick_top()
@@ -138,9 +147,9 @@ def heat(sheet: Sheet, what: Map, looks: dict[str, Look], legend_title: str) -> 
     for x, name in zip(what.at_c, what.columns, strict=True):
         if look := looks.get(name):
             axes.plot(x, 1, marker=look.shape, color=look.colour, markersize=6, clip_on=False, transform=above)
-    axes.set(xlim=(-0.5, room / column - 0.5), ylim=(max(what.at_r) + 0.5 + _LEGEND / _ROW, -0.5))
+    axes.set(xlim=(-0.5, room / column - 0.5), ylim=(max(what.at_r) + 0.5 + legend / _ROW, -0.5))
     axes.spines[:].set_visible(False)
-    _legend(sheet, axes, what, legend_title, longest + 0.05, column)
+    _legend(axes, what, lines, longest + 0.05, column)
 
 
 def _cells(sheet: Sheet, axes: Axes, what: Map, *, numbers: bool) -> None:
@@ -163,13 +172,26 @@ def _cells(sheet: Sheet, axes: Axes, what: Map, *, numbers: bool) -> None:
     axes.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="none"))
 
 
-def _legend(sheet: Sheet, axes: Axes, what: Map, title: str, names: float, column: float) -> None:
+def _legend_lines(sheet: Sheet, what: Map, title: str) -> list[list[tuple[str, str, float]]]:
+    """Return the entries of the legend in lines that fit the sheet, each with its colour, label and width in inches."""
+    entries = [("", title, sheet.width_of(title, SMALL) + 0.2)]
+    classes = zip(PALE_TO_DEEP, what.classes.labels, strict=True)
+    entries += [(colour, label, sheet.width_of(label, SMALL) + 0.42) for colour, label in classes]
+    lines: list[list[tuple[str, str, float]]] = [[]]
+    for entry in entries:
+        if sum(width for _, _, width in lines[-1]) + entry[2] > sheet.width - 0.1:
+            lines.append([])
+        lines[-1].append(entry)
+    return lines
+
+
+def _legend(axes: Axes, what: Map, lines: list[list[tuple[str, str, float]]], names: float, column: float) -> None:
     """Draw the colours and what they stand for below the map, whose names and columns are this wide, in inches."""
-    y, x = max(what.at_r) + 0.5 + 0.3 / _ROW, -0.5 - names / column
-    axes.text(x, y, title, ha="left", va="center", fontsize=SMALL)
-    x += (sheet.width_of(title, SMALL) + 0.2) / column
-    for colour, label in zip(PALE_TO_DEEP, what.classes.labels, strict=True):
-        swatch = Rectangle((x, y - 0.31), 0.2 / column, 0.62, facecolor=colour, edgecolor="none", clip_on=False)
-        axes.add_patch(swatch)
-        axes.text(x + 0.26 / column, y, label, ha="left", va="center", fontsize=SMALL)
-        x += (sheet.width_of(label, SMALL) + 0.42) / column
+    for number, line in enumerate(lines):
+        y, x = max(what.at_r) + 0.5 + 0.3 / _ROW + number, -0.5 - names / column
+        for colour, label, width in line:
+            if colour:
+                swatch = Rectangle((x, y - 0.31), 0.2 / column, 0.62, facecolor=colour, edgecolor="none", clip_on=False)
+                axes.add_patch(swatch)
+            axes.text(x + (0.26 / column if colour else 0.0), y, label, ha="left", va="center", fontsize=SMALL)
+            x += width / column

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from crossperf.evaluation.result import Evaluation
     from crossperf.report.figures import Plot
 
-#: Inches; a page or a slide scales the whole.
-WIDTH = 7.5
+#: Inches; a page or a slide scales the whole. A narrow sheet is one for a telephone, with letters of the same size.
+WIDTH, NARROW = 7.5, 4.4
 #: Points.
 TITLE, SMALL = 14.0, 9.5
 _LEADING, _POINT = 1.35, 1 / 72  # height of a line of text over its size, and the inches that a point has
 _MARGIN, _GAP = 0.12, 0.14  # inches around everything, and between title, drawing and caption
+_AXIS = 0.9  # the share of the sheet that the label of an axis may be as wide as
 _REACH = 0.12  # inches that a rectangle with a tooltip is wide and high at the least
 
 _STYLE = Path(__file__).with_name("figures.mplstyle")
@@ -66,9 +67,10 @@ class _Spot:
 class Sheet(Figure):
     """A figure that grows as high as what is on it, and shows itself in a notebook."""
 
-    def __init__(self, name: str, title: str) -> None:
+    def __init__(self, name: str, title: str, *, narrow: bool = False) -> None:
+        self.narrow, self.width = narrow, NARROW if narrow else WIDTH
         self._engine = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN / 2)
-        super().__init__(figsize=(WIDTH, 4.0), dpi=DPI, layout=self._engine)
+        super().__init__(figsize=(self.width, 4.0), dpi=DPI, layout=self._engine)
         FigureCanvasAgg(self)  # with a canvas that can measure text, matplotlib need not draw the whole figure to do so
         self.name = name
         self.title = title
@@ -77,13 +79,22 @@ class Sheet(Figure):
 
     def panel(self, height: float) -> Axes:
         """Return the only axes of a sheet whose drawing has this height, in inches."""
-        self.set_size_inches(WIDTH, height)
+        self.set_size_inches(self.width, height)
         return self.add_subplot()
+
+    def grow(self, height: float) -> None:
+        """Make the sheet higher by some inches."""
+        self.set_size_inches(self.width, float(self.get_size_inches()[1]) + height)
 
     def panels(self, height: float, columns: int, **options: Any) -> list[Axes]:
         """Return axes side by side on a sheet whose drawing has this height, in inches."""
-        self.set_size_inches(WIDTH, height)
+        self.set_size_inches(self.width, height)
         return list(self.subplots(1, columns, squeeze=False, **options)[0])
+
+    def stacked(self, height: float, rows: int, **options: Any) -> list[Axes]:
+        """Return axes one below another on a sheet whose drawing has this height, in inches."""
+        self.set_size_inches(self.width, height)
+        return list(self.subplots(rows, 1, squeeze=False, **options)[:, 0])
 
     def point(self, axes: Axes, x: float, y: float, text: str) -> None:
         """Add a tooltip to a point of some axes, in data coordinates."""
@@ -110,12 +121,22 @@ class Sheet(Figure):
 
         Title and caption come above and below, on white, unless the sheet stays bare and lets the page through.
         """
+        if self.narrow:
+            self._fold_labels()
         if not bare:
             self.set_facecolor("white")
             self._frame()
         self.draw_without_rendering()
         self.set_layout_engine("none")
         return Drawn(self, self.caption, tuple(self._tooltips()), self.title, self.name)
+
+    def _fold_labels(self) -> None:
+        """Break the labels of axes that are wider than a narrow sheet has room for."""
+        for axes in self.axes:
+            for label in (axes.xaxis.label, axes.yaxis.label):
+                width, text = self.width_of(label.get_text() or " ", 11), label.get_text()
+                if width > self.width * _AXIS - 1.0:
+                    label.set_text(textwrap.fill(text, max(len(text) // 2 + 4, 12)))
 
     def _frame(self) -> None:
         """Grow the sheet by a title above the drawing and the caption below it."""
@@ -157,10 +178,16 @@ class Sheet(Figure):
 
 
 def draw(
-    plot: Plot, how: Callable[..., None], evaluation: Evaluation, chosen: Mapping[str, str | None], *, bare: bool
+    plot: Plot,
+    how: Callable[..., None],
+    evaluation: Evaluation,
+    chosen: Mapping[str, str | None],
+    *,
+    bare: bool,
+    narrow: bool = False,
 ) -> Drawn:
     """Return a figure drawn by its function under our settings."""
     with settings(plot.name):
-        sheet = Sheet(plot.name, plot.question)
+        sheet = Sheet(plot.name, plot.question, narrow=narrow)
         how(sheet, evaluation, **chosen)
         return sheet.finish(bare=bare)

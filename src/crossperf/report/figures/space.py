@@ -8,18 +8,19 @@ from collections import Counter
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from crossperf.arrays import Floats
 from crossperf.errors import several
 from crossperf.evaluation.latent import LatentMap, sample
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import NothingToDraw, cells
-from crossperf.report.figures.axes import cloud, named_rows, platform_legend
+from crossperf.report.figures.axes import cloud, named_rows
 from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, INK, Look
 from crossperf.report.figures.sheet import Sheet
-from crossperf.report.figures.words import left_out, percent, plain
+from crossperf.report.figures.words import fitted_apart, left_out, percent, plain
 
-_MOST = 1200  # cells drawn, in each of the three panels
+_MOST, _MOST_NARROW = 1000, 300  # cells drawn, in each of the three panels
 #: Applications with a colour of their own; the rest stand back together. Classes take the colours after these.
 _APPS = 5
 _STANDS_BACK = Look(FAINT, ".")
@@ -30,19 +31,24 @@ _DRIVERS = 15  # counters drawn
 def space(sheet: Sheet, evaluation: Evaluation) -> None:
     """Draw the map three times: coloured by application, by class of the platform profiled on, by fastest platform."""
     latent = _latent(evaluation)
-    drawn = sample(len(latent), _MOST, evaluation.seed)
+    drawn = sample(len(latent), _MOST_NARROW if sheet.narrow else _MOST, evaluation.seed)
     xy_n2 = latent.xy_n2[drawn]
     workloads = [latent.workloads[w] for w in latent.workload_n[drawn]]
     platforms = [evaluation.table.platforms[p] for p in latent.source_n[drawn]]
     fastest = [evaluation.table.platforms[latent.fastest_w[w]] for w in latent.workload_n[drawn]]
-    looks, often = cells.looks(evaluation), [name for name, _ in Counter(fastest).most_common(_BEST)]
+    looks, often = cells.looks(evaluation), {name for name, _ in Counter(fastest).most_common(_BEST)}
     colourings = (
         ("application", *_by_app([app for app, _ in workloads])),
         ("class profiled on", *_by_class(evaluation, platforms)),
-        ("fastest platform", [looks[name] for name in fastest], {name: looks[name] for name in often}),
+        (
+            "fastest platform",
+            [looks[name] for name in fastest],
+            {name: look for name, look in looks.items() if name in often},
+        ),
     )
     rows = max(len(named) for _, _, named in colourings)
-    panels = sheet.panels(3.05 + 0.235 * rows, 3, sharex=True, sharey=True)
+    shared = {"sharex": True, "sharey": True}
+    panels = sheet.stacked(7.4, 3, **shared) if sheet.narrow else sheet.panels(3.05 + 0.235 * rows, 3, **shared)
     texts = [
         f"{cells.workload_name(workload)}, profiled on {plain(platform)}; fastest on {plain(best)}"
         f"{'; not trained on' if unseen else ''}"
@@ -51,7 +57,7 @@ def space(sheet: Sheet, evaluation: Evaluation) -> None:
     for axes, (title, looks_n, named) in zip(panels, colourings, strict=True):
         _panel(sheet, axes, xy_n2, looks_n, named, title)
         sheet.points(axes, xy_n2[:, 0], xy_n2[:, 1], texts)
-    panels[0].set_xlabel(f"first component ({percent(latent.explained[0])})", fontsize=10)
+    panels[-1 if sheet.narrow else 0].set_xlabel(f"first component ({percent(latent.explained[0])})", fontsize=10)
     panels[0].set_ylabel(f"second component ({percent(latent.explained[1])})", fontsize=10)
     sheet.title = f"Which runs does {plain(latent.model)} take for similar?"
     sheet.caption = _caption(evaluation, latent, len(drawn))
@@ -89,7 +95,11 @@ def _panel(sheet: Sheet, axes: Axes, xy_n2: Floats, looks_n: list[Look], named: 
     axes.set_title(f"by {title}", fontsize=11, color=INK, loc="left")
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set(visible=True, alpha=0.4)
-    platform_legend(sheet, axes, named, room=1.7, loc="upper left", bbox_to_anchor=(-0.06, -0.11), borderaxespad=0.2)
+    place = {"bbox_to_anchor": (1.0, 1.04)} if sheet.narrow else {"bbox_to_anchor": (-0.06, -0.11)}
+    handles = [Line2D([], [], color=look.colour, marker=look.shape, ls="none", ms=7) for look in named.values()]
+    labels = fitted_apart(sheet, named, 1.3 if sheet.narrow else 1.7, 10)
+    spacing = {"borderaxespad": 0.2, "handletextpad": 0.3, "labelspacing": 0.45}
+    axes.legend(handles, labels, loc="upper left", **place, **spacing)
 
 
 def _caption(evaluation: Evaluation, latent: LatentMap, drawn: int) -> str:
@@ -108,15 +118,17 @@ def drivers(sheet: Sheet, evaluation: Evaluation) -> None:
     shown = latent.drivers[:_DRIVERS]
     if not shown:
         raise NothingToDraw("No counter of this table varies enough to correlate with the map.")
-    first, second = sheet.panels(0.95 + 0.27 * len(shown), 2, sharey=True)
+    first, second = sheet.panels(0.95 + 0.2 * sheet.narrow + 0.27 * len(shown), 2, sharey=True)
     for axes, values, name, share in (
         (first, [driver.x for driver in shown], "first component", latent.explained[0]),
         (second, [driver.y for driver in shown], "second component", latent.explained[1]),
     ):
         axes.barh(range(len(shown)), values, height=0.62, color=INK, linewidth=0)
         axes.axvline(0, color=FAINT, linewidth=1.2)
-        axes.set(xlim=(-1, 1), xticks=[-1, -0.5, 0, 0.5, 1], xlabel="rank correlation")
-        axes.set_title(f"{name} ({percent(share)})", fontsize=11, color=INK)
+        ticks = [-1, 0, 1] if sheet.narrow else [-1, -0.5, 0, 0.5, 1]
+        axes.set(xlim=(-1, 1), xticks=ticks, xlabel="correlation" if sheet.narrow else "rank correlation")
+        title = name.replace(" ", "\n") if sheet.narrow else name
+        axes.set_title(f"{title} ({percent(share)})", fontsize=11, color=INK)
         axes.grid(True, axis="x")
         for row, (driver, value) in enumerate(zip(shown, values, strict=True)):
             sheet.box(axes, (-1, 1), (row - 0.5, row + 0.5), f"{plain(driver.counter)}, {name}: {value:+.2f}")

@@ -19,10 +19,18 @@ from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut
 from crossperf.evaluation.result import Evaluation
 from crossperf.report.figures import FIGURES, Drawn, cells
-from crossperf.report.figures.axes import legend, line_at_1x, named_rows, ratio_axis
+from crossperf.report.figures.axes import (
+    legend,
+    line_at_1x,
+    most_marks,
+    named_rows,
+    ratio_axis,
+    ratio_limits,
+    ratio_marks,
+)
 from crossperf.report.figures.colours import INK, Look, lines_of
 from crossperf.report.figures.sheet import Sheet, draw
-from crossperf.report.figures.words import fitted, fitted_apart, left_out, plain, times
+from crossperf.report.figures.words import fitted, fitted_apart, left_out, number, plain, times
 
 #: Applications to choose from; of more, those with the most cells.
 MOST_APPS = 200
@@ -50,7 +58,12 @@ class Vector:
 
 
 def vector(
-    sheet: Sheet, evaluation: Evaluation, *, app: str | None = None, among: Sequence[Vector] | None = None
+    sheet: Sheet,
+    evaluation: Evaluation,
+    *,
+    app: str | None = None,
+    rpv: str | None = None,
+    among: Sequence[Vector] | None = None,
 ) -> None:
     """Draw the relative times of an application: measured, and below it as each model predicts them.
 
@@ -58,14 +71,16 @@ def vector(
     ----------
     app
         The application; ``None`` takes the one with the most cells held out.
+    rpv
+        What times are relative to; ``None`` takes the fastest platform.
     among
-        Leave room for these as well, platforms and times: a page moves the marks from one of them to another.
+        Leave room for the platforms of these as well: a page moves the marks from one of them to another.
     """
-    held = cells.held_out(evaluation)
+    held, reference = cells.held_out(evaluation), cells.rpv_of(rpv, "fastest")
     app = _chosen(held, app)
-    sheet.title = _question(fitted(sheet, app, 2.6, 14))
-    shown = vectors(evaluation, [app])[0]
-    _draw(sheet, evaluation, shown, among or [shown])
+    sheet.title = _question(fitted(sheet, app, 1.6 if sheet.narrow else 2.6, 14))
+    shown = vectors(evaluation, [app], reference)[0]
+    _draw(sheet, evaluation, shown, among or [shown], reference)
     sheet.caption = _caption(evaluation, shown)
 
 
@@ -73,31 +88,36 @@ def _question(app: str) -> str:
     return f"How fast is {app} on each platform?"
 
 
-def vectors(evaluation: Evaluation, apps: Sequence[str]) -> list[Vector]:
+def vectors(evaluation: Evaluation, apps: Sequence[str], rpv: str = "fastest") -> list[Vector]:
     """Return the vectors of applications."""
     held = cells.held_out(evaluation)
-    log_time_wp = held.log_time_wp
-    measured_wp = np.exp(log_time_wp - np.nanmin(log_time_wp, axis=1, keepdims=True))
     most = _MOST_MODELS if len(held.platforms) <= _MANY_PLATFORMS else _FEW_MODELS
-    first = list(held.predictions.items())[:most]
-    predicted = {
-        name: np.exp(metrics.to_fastest(held.log_relative_time_np, own.predicted_np)[1]) for name, own in first
-    }
+    measured_np = np.exp(_measured(held, rpv))
+    predicted = {name: np.exp(cells.relative(held, name, rpv)[1]) for name in list(held.predictions)[:most]}
     app_n, number = held.app_n, {app: i for i, app in enumerate(held.apps)}
     made = []
     for app in apps:
         rows_n = np.flatnonzero(app_n == number[app])
-        own_w = np.unique(held.workload_n[rows_n])
+        own_w, first_n = np.unique(held.workload_n[rows_n], return_index=True)
+        # Relative to the fastest or the slowest, an input has one vector, whichever platform it was profiled on.
+        inputs_n = rows_n if rpv == "source" else rows_n[first_n]
         predicted_3p = {name: _quartiles(relative_np[rows_n]) for name, relative_np in predicted.items()}
-        made.append(Vector(app, len(own_w), len(rows_n), _quartiles(measured_wp[own_w]), predicted_3p))
+        made.append(Vector(app, len(own_w), len(rows_n), _quartiles(measured_np[inputs_n]), predicted_3p))
     return made
 
 
-def fastest_first(among: Sequence[Vector]) -> Integers:
-    """Return the platforms that any of these applications ran on, the fastest in the median first."""
-    median_ap = np.array([vector.measured_3p[1] for vector in among])
-    known_p = np.flatnonzero(~np.isnan(median_ap).all(axis=0))
-    return np.asarray(known_p[np.argsort(np.nanmedian(median_ap[:, known_p], axis=0), kind="stable")])
+def _measured(held: HeldOut, rpv: str) -> Floats:
+    """Return the log times of each cell relative to its fastest, slowest or source platform."""
+    truth_np = held.log_relative_time_np
+    if rpv == "source":
+        return metrics.without_source(truth_np, held.source_n)
+    return np.asarray(truth_np - (np.nanmin if rpv == "fastest" else np.nanmax)(truth_np, axis=1, keepdims=True))
+
+
+def rows_of(evaluation: Evaluation, among: Sequence[Vector]) -> Integers:
+    """Return the platforms that any of these applications ran on, in the order shown."""
+    known_p = np.asarray(~np.isnan(np.array([own.measured_3p[1] for own in among])).all(axis=0))
+    return np.array([p for p in cells.places(evaluation, cells.held_out(evaluation)) if known_p[p]], dtype=np.int64)
 
 
 def _quartiles(relative_np: Floats) -> Floats:
@@ -111,25 +131,26 @@ def _chosen(held: HeldOut, app: str | None) -> str:
     if app is None:
         number, size = np.unique(held.app_n, return_counts=True)
         return held.apps[int(number[size.argmax()])]
-    if app not in held.apps:
+    if app not in held.held_apps:
         raise CrossperfError(
-            f"application {app!r} has no held-out cell{did_you_mean(app, held.apps)}, expected one of "
-            f"{some_of(held.apps)}.",
+            f"application {app!r} has no held-out cell{did_you_mean(app, held.held_apps)}, expected one of "
+            f"{some_of(held.held_apps)}.",
             app=app,
         )
     return app
 
 
-def _draw(sheet: Sheet, evaluation: Evaluation, shown: Vector, among: Sequence[Vector]) -> None:
+def _draw(sheet: Sheet, evaluation: Evaluation, shown: Vector, among: Sequence[Vector], rpv: str) -> None:
     """Draw a row for each platform: the measurement on top, the models below it, one under another."""
-    order_p = fastest_first(among)
+    order_p = rows_of(evaluation, among)
     platforms = [cells.held_out(evaluation).platforms[p] for p in order_p]
     rows = 1 + len(shown.predicted_3p)
     line = 0.19 if len(platforms) <= 8 else 0.135
     axes = sheet.panel(1.2 + len(platforms) * (line * rows + 0.14))
     named_rows(sheet, axes, platforms)
-    every = np.array([other.series for other in among])
-    ratio_axis(axes.xaxis, every[~np.isnan(every)], "time relative to the fastest platform")
+    ratio_axis(axes.xaxis, _known(shown), f"time relative to {cells.RPV[rpv]}", most=most_marks(sheet))
+    for place, tick in enumerate(axes.xaxis.get_major_ticks()):
+        tick.set_gid(f"tick-{place}")  # a page that moves the marks moves these with the axis
     step = line / (line * rows + 0.14)
     looks, styles = cells.looks(evaluation), lines_of(list(evaluation.held_out.predictions))  # type: ignore[union-attr]
     for row, (p, name) in enumerate(zip(order_p, platforms, strict=True)):
@@ -141,8 +162,13 @@ def _draw(sheet: Sheet, evaluation: Evaluation, shown: Vector, among: Sequence[V
             _series(sheet, axes, own_3p[:, p], where, shape, whose, filled=False)
         if row:
             axes.axhline(row - 0.5, color=INK, linewidth=0.5, alpha=0.2)
-    line_at_1x(axes)
+    line_at_1x(axes).set_gid("once")
     _legend(sheet, axes, {model: styles[model].shape for model in shown.predicted_3p})
+
+
+def _known(shown: Vector) -> Floats:
+    every = np.array(shown.series)
+    return np.asarray(every[~np.isnan(every)])
 
 
 def _series(
@@ -171,7 +197,7 @@ def _legend(sheet: Sheet, axes: Axes, shapes: dict[str, str]) -> None:
         handles.append(Line2D([], [], color=INK, marker=shape, markersize=6, linewidth=1.2, markeredgewidth=1.4))
         handles[-1].set_markerfacecolor("none")
     labels = ["measured", *fitted_apart(sheet, shapes, 1.4, 10)]
-    legend(axes, labels, handles, bbox_to_anchor=(1.0, 1.0), handletextpad=0.7)
+    legend(sheet, axes, labels, handles, bbox_to_anchor=(1.0, 1.0), handletextpad=0.7)
 
 
 def _caption(evaluation: Evaluation, shown: Vector) -> str:
@@ -190,44 +216,64 @@ def _caption(evaluation: Evaluation, shown: Vector) -> str:
 
 @dataclass(frozen=True)
 class Chooser:
-    """The drawing of the first choice, what the script needs for the others, and a note on those left out."""
+    """The drawings of the first choice, what the script needs for the others, and a note on those left out."""
 
     drawn: Drawn
+    narrow: Drawn
     facts: dict[str, Any]
     left_out: str
 
 
-def chooser(evaluation: Evaluation) -> Chooser:
-    """Return the figure with a choice of applications: one drawing with room for all, and its marks for each."""
-    held = cells.held_out(evaluation)
-    names = [held.apps[a] for a in np.argsort(-np.bincount(held.app_n), kind="stable")]
-    among = vectors(evaluation, sorted(names[:MOST_APPS]))
-    drawn = draw(FIGURES["vector"], partial(vector, among=among), evaluation, {"app": names[0]}, bare=True)
-    order_p = fastest_first(among)
+def chooser(evaluation: Evaluation, rpv: str | None = None) -> Chooser:
+    """Return the figure with a choice of applications: a drawing whose marks and axis a script can move."""
+    held, reference = cells.held_out(evaluation), cells.rpv_of(rpv, "fastest")
+    often_a = np.bincount(held.app_n, minlength=len(held.apps))
+    names = [held.apps[a] for a in np.argsort(-often_a, kind="stable") if often_a[a]]
+    among = vectors(evaluation, sorted(names[:MOST_APPS]), reference)
+    how, chosen = partial(vector, among=among), {"app": names[0], "rpv": rpv}
+    wide, narrow = (
+        draw(FIGURES["vector"], how, evaluation, chosen, bare=True, narrow=narrow) for narrow in (False, True)
+    )
+    order_p = rows_of(evaluation, among)
     facts = {
         "chosen": [own.app for own in among].index(names[0]),
         "platforms": [plain(held.platforms[p]) for p in order_p],
         "series": ["measured", *(f"predicted by {plain(model)}" for model in among[0].predicted_3p)],
+        "spans": [_span(wide), _span(narrow)],
         "apps": [
             {
                 "name": plain(own.app),
                 "question": _question(plain(own.app)),
                 "caption": _caption(evaluation, own),
-                "marks": [[_mark(drawn, own_3p[:, p]) for own_3p in own.series] for p in order_p],
+                "axis": _axis(own),
+                "marks": [[_mark(own_3p[:, p]) for own_3p in own.series] for p in order_p],
             }
             for own in among
         ],
     }
     more = len(names) - len(among)
-    return Chooser(drawn, facts, f"the {len(among)} with the most cells; {more:,} more are left out" if more else "")
+    left = f"the {len(among)} with the most cells; {more:,} more are left out" if more else ""
+    return Chooser(wide, narrow, facts, left)
 
 
-def _mark(drawn: Drawn, quartiles_3: Floats) -> list[Any] | None:
-    """Return where the line begins, the mark lies and the line ends, in points from the left edge, and in words."""
+def _span(drawn: Drawn) -> list[float]:
+    """Return where the axis begins and ends, in points from the left edge."""
+    box = drawn.figure.axes[0].get_window_extent()
+    return [round(edge * 72 / drawn.figure.dpi, 2) for edge in (box.x0, box.x1)]
+
+
+def _axis(own: Vector) -> list[Any]:
+    """Return where the axis of an application begins and ends, and its marks on a wide and on a narrow drawing."""
+    low, high = ratio_limits(_known(own))
+    marks = [[[mark, f"{number(mark)}x"] for mark in ratio_marks(low, high, most)] for most in (7, 4)]
+    return [float(f"{low:.5g}"), float(f"{high:.5g}"), *marks]
+
+
+def _mark(quartiles_3: Floats) -> list[Any] | None:
+    """Return where a line begins, its mark lies and it ends, as ratios, and in words."""
     if np.isnan(quartiles_3).any():
         return None
-    pixels_3 = drawn.figure.axes[0].transData.transform([(ratio, 0.0) for ratio in quartiles_3])[:, 0]
-    return [*np.round(pixels_3 * 72 / drawn.figure.dpi, 1).tolist(), _in_words(quartiles_3)]
+    return [*(float(f"{ratio:.4g}") for ratio in quartiles_3), _in_words(quartiles_3)]
 
 
 def _in_words(quartiles_3: Floats) -> str:

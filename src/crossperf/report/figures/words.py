@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from crossperf.errors import several
 
 if TYPE_CHECKING:
+    from crossperf.evaluation.scores import Scores
     from crossperf.report.figures.sheet import Sheet
     from crossperf.runs.summary import Spread
 
@@ -47,6 +48,27 @@ def percent(share: float) -> str:
     if 0 < share < 0.01 or 0.99 < share < 1:
         return f"{min(max(share, 0.001), 0.999):.1%}"
     return f"{share:.0%}"
+
+
+def of_r2(scores: Scores) -> str:
+    """Return R2 of the paper's vector in its three forms, in a sentence; empty where none is known.
+
+    >>> from crossperf.evaluation.scores import Scores
+    >>> of_r2(Scores(r2=0.81, r2_slowest=0.9))
+    "R2 of the paper's vector: 0.81 as time over the fastest, 0.90 as time over the slowest."
+    >>> of_r2(Scores(r2=-0.1)).endswith(" (below 0: worse than answering each platform's mean every time).")
+    True
+    """
+    forms = {
+        "time over the fastest": scores.r2,
+        "time over the slowest": scores.r2_slowest,
+        "speed over the fastest": scores.r2_speed,
+    }
+    known = {words: value for words, value in forms.items() if value is not None}
+    worse = any(value < 0 for value in known.values())
+    note = " (below 0: worse than answering each platform's mean every time)" if worse else ""
+    parts = ", ".join(f"{value:.2f} as {words}" for words, value in known.items())
+    return f"R2 of the paper's vector: {parts}{note}." if parts else ""
 
 
 def how_often(repeats: Spread) -> str:

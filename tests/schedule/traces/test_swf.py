@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossperf.schedule.jobs import TraceError, read_swf, write_swf
+from crossperf.errors import SettingsError
+from crossperf.schedule.jobs import TraceError
+from crossperf.schedule.traces.swf import read_swf, write_swf
 from tests.schedule.worlds import random_jobs
 
 HEADER = """; Version: 2.2
@@ -74,7 +76,74 @@ def test_what_a_line_leaves_open_is_filled_from_what_it_tells(tmp_path: Path) ->
     assert jobs.nodes.tolist() == [4, 8, 8]
     assert jobs.requested_s.tolist() == [600, 100, 600]
     assert jobs.run_s.tolist() == [100, 100, 1]
-    assert "1 jobs ran for 0 s and count as 1 s" in jobs.notes[0]
+    assert any("1 jobs ran for 0 s and count as 1 s" in note for note in jobs.notes)
+
+
+def test_run_times_below_0_are_dropped_and_counted_and_limits_below_0_are_none(tmp_path: Path) -> None:
+    """Two such lines had 17,900 good ones refused."""
+    good = [line(i, i, 100) for i in range(1, 6)]
+    jobs = read_swf(trace(tmp_path, *good, line(6, 9, -50), line(7, 9, -1), line(8, 10, 30, limit=-7)))
+    assert jobs.left_out == {"with a run time below 0": 1, "without a run time": 1}
+    assert jobs.run_s.tolist() == [100] * 5 + [30]
+    assert jobs.requested_s[-1] == 30
+    assert any("1 jobs have a limit below 0, which counts as none" in note for note in jobs.notes)
+
+
+def test_numbers_of_a_header_may_have_commas(tmp_path: Path) -> None:
+    header = "; MaxNodes: 128\n;  MaxProcs:  1,024 (8 a node)\n"
+    assert read_swf(trace(tmp_path, line(1, 0, 100, asked=16), header=header)).nodes.tolist() == [2]
+
+
+def test_where_limits_are_missing_the_trace_says_that_backfilling_is_clairvoyant(tmp_path: Path) -> None:
+    some = read_swf(trace(tmp_path, line(1, 0, 100), line(2, 0, 100, limit=-1)))
+    assert any("1 of 2 jobs have no limit" in note and "clairvoyant" in note for note in some.notes)
+    every = read_swf(trace(tmp_path, line(1, 0, 100, limit=-1)))
+    assert any("the trace has no limit" in note and "clairvoyant" in note for note in every.notes)
+    assert not any("clairvoyant" in note for note in read_swf(trace(tmp_path, line(1, 0, 100))).notes)
+
+
+def full_line(job: int, submit: int, run: int, *, wait: int = 0, memory: int = -1, queue: int = 1, **after: int) -> str:
+    preceding, think, user = after.get("preceding", -1), after.get("think", -1), after.get("user", 3)
+    return f"{job} {submit} {wait} {run} 8 -1 -1 8 600 {memory} 1 {user} 1 7 {queue} -1 {preceding} {think}\n"
+
+
+def test_jobs_take_parts_of_nodes_where_they_share_them(tmp_path: Path) -> None:
+    path = trace(tmp_path, full_line(1, 0, 100, memory=1024**2), header=HEADER)
+    whole, shared = read_swf(path), read_swf(path, share_nodes=True)
+    assert (whole.nodes.tolist(), shared.nodes.tolist()) == ([2], [8])
+    assert whole.memory_gb is not None
+    assert shared.memory_gb is not None
+    assert (whole.memory_gb.tolist(), shared.memory_gb.tolist()) == ([4.0], [1.0])  # a gigabyte for each processor
+    assert "4 for each node of a machine" in shared.notes[0]
+
+
+def test_preceding_jobs_and_think_times_are_used_or_named_as_ignored(tmp_path: Path) -> None:
+    lines = (full_line(4, 0, 100), full_line(9, 50, 10, preceding=4, think=30), full_line(10, 60, 10, preceding=4))
+    path = trace(tmp_path, *lines, full_line(11, 70, 10, preceding=99))
+    ignored, used = read_swf(path), read_swf(path, feedback="jobs")
+    assert ignored.follows is None
+    assert ignored.ignored == ("preceding jobs and think times (--feedback jobs)",)
+    assert used.ignored == ()
+    assert used.follows is not None
+    assert used.think_s is not None
+    assert used.follows.tolist() == [-1, 0, 0, -1]  # the last one's is not in the trace
+    np.testing.assert_array_equal(used.think_s, [np.nan, 30, np.nan, np.nan])
+    with pytest.raises(SettingsError, match="feedback: found 'job', expected jobs or users"):
+        read_swf(path, feedback="job")
+
+
+def test_sessions_of_users_give_think_times(tmp_path: Path) -> None:
+    lines = (
+        full_line(1, 0, 100, wait=20),  # ends at 120
+        full_line(2, 150, 10, wait=0),  # 30 s later
+        full_line(3, 155, 10, user=4),  # somebody else's
+        full_line(4, 5000, 10),  # another session
+    )
+    jobs = read_swf(trace(tmp_path, *lines), feedback="users")
+    assert jobs.follows is not None
+    assert jobs.think_s is not None
+    assert jobs.follows.tolist() == [-1, 0, -1, -1]
+    assert jobs.think_s[1] == 30
 
 
 def test_jobs_are_put_in_order_of_arrival(tmp_path: Path) -> None:
@@ -96,8 +165,7 @@ MALFORMED = {
     "1 0 5 100 8\n": "found 5 columns, expected 18",
     line(1, "soon", 100): "found 'soon', expected a number",
     line(1, -20, 100): "submit time of -20 s, expected 0 or more",
-    line(1, 0, -50): "run time of -50 s, expected 0 or more, or -1",
-    line(1, 0, 50, limit=-50): "requested time of -50 s, expected 0 or more, or -1",
+    line(1, 0, 1e13): "run time of 1e+13 s, expected at most 1e+12",
     line(1, 0, "inf"): "not finite",
 }
 
