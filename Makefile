@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The exact releases that we develop with; `make CONSTRAINTS=/dev/null` takes whatever pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
+# `make LOCK=requirements.lock` installs the same releases by the hashes of their files, and nothing else.
+LOCK ?=
 FUZZ_SECONDS ?= 3600
 # Renewed by hand: a network's weights follow torch, and where a CPU build of this release is offered, plain pip takes it.
 TORCH ?= 2.13.0
@@ -16,7 +18,7 @@ DEBIAN := valgrind linux-perf strace libpapi-dev papi-tools gcc g++ make libc6-d
 	slurm-wlm slurm-wlm-basic-plugins slurm-client munge slurmdbd mariadb-server-core mariadb-client-core \
 	lua5.1 lua5.3 lua5.4
 
-.PHONY: demo test test-fast fuzz tools check docs build release lock bench clean
+.PHONY: demo test test-fast fuzz tools check docs build release audit lock bench clean
 
 demo: $(READY)
 	$(BIN)/crossperf demo -o demo
@@ -59,7 +61,14 @@ build: $(READY)
 release: check build
 	$(BIN)/python tools/sbom.py dist
 
-# Renew constraints.txt: the newest releases that pyproject.toml allows, and torch $(TORCH).
+# Known weaknesses of the locked releases, where the database of them can be asked.
+audit: $(READY)
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(VENV)-audit/bin/pip-audit --requirement requirements.lock --disable-pip
+	rm -rf $(VENV)-audit
+
+# Renew constraints.txt and the hashes in requirements.lock: the newest releases that pyproject.toml allows, and torch $(TORCH).
 lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
@@ -67,6 +76,7 @@ lock:
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	{ echo "# What 'make' installs; renewed by 'make lock' with $$($(PYTHON) --version)."; \
 	  $(VENV)-lock/bin/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > constraints.txt
+	$(VENV)-lock/bin/python tools/lock.py
 	rm -rf $(VENV)-lock
 
 bench: $(READY)
@@ -81,13 +91,19 @@ bench: $(READY)
 	$(BIN)/python benchmarks/slurm.py
 	$(BIN)/python benchmarks/serve.py
 
-$(READY): pyproject.toml $(CONSTRAINTS)
+$(READY): pyproject.toml $(CONSTRAINTS) $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "crossperf needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "Python's venv is missing; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+ifneq ($(LOCK),)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(LOCK)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
+else
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[dev]'
+endif
 	@touch $(READY)
 
 clean:

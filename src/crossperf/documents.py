@@ -11,10 +11,11 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, NoReturn, TextIO, TypeVar
 
 from crossperf import plain
 from crossperf.errors import CrossperfError
@@ -23,6 +24,8 @@ T = TypeVar("T")
 #: Levels of lists and objects in one another; our own files have at most seven.
 DEEPEST = 50
 MEGABYTE = 2**20
+#: Bytes of a line, where a file is read by its lines.
+LONGEST_LINE = 64 * MEGABYTE
 _TEXTS = re.compile(rb'"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _BRACKETS = bytes(_STEP)
@@ -120,19 +123,50 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
 
     A device or a pipe is not waited for.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(0, "it is a folder" if stat.S_ISDIR(facts.st_mode) else "it is no regular file")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(most + 1) if facts.st_size <= most else b""
-    finally:
-        os.close(descriptor)
-    if facts.st_size > most or len(data) > most:
-        size = max(facts.st_size, len(data))
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(most + 1) if size <= most else b""
+    if (size := max(size, len(data))) > most:
         raise OSError(0, f"it has {size / MEGABYTE:,.1f} MB, and {most / MEGABYTE:,.0f} MB are allowed")
     return data
+
+
+def read_text(path: str | os.PathLike[str], most: int = 1024 * MEGABYTE, errors: str = "strict") -> str:
+    """Return the text in UTF-8 of a regular file of at most `most` bytes, each line ended by a line feed.
+
+    What is no UTF-8 raises `UnicodeDecodeError`, unless `errors` says otherwise.
+    """
+    return read_bytes(path, most).decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def lines_of(file: TextIO) -> Iterator[str]:
+    """Yield the lines of a text; one that is longer than any may be raises `OSError`."""
+    for line in iter(lambda: file.readline(LONGEST_LINE + 1), ""):
+        if len(line) > LONGEST_LINE:
+            raise OSError(0, f"a line has more than {LONGEST_LINE / MEGABYTE:,.0f} MB")
+        yield line
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Yield a regular file for reading; a folder, a pipe or a device raises `OSError` and is not waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") if _is_regular(descriptor) else _refused(descriptor, path) as file:
+        try:
+            yield file
+        except OSError as error:
+            error.filename = error.filename or os.fspath(path)  # so that whoever tells of it can name the file
+            raise
+
+
+def _is_regular(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+
+
+def _refused(descriptor: int, path: str | os.PathLike[str]) -> NoReturn:
+    is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+    os.close(descriptor)
+    raise OSError(0, "it is a folder" if is_folder else "it is no regular file", os.fspath(path))
 
 
 @dataclass(frozen=True)

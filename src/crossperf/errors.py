@@ -19,10 +19,14 @@ class CrossperfError(Exception):
     """
 
     def __init__(self, message: str, **facts: Any) -> None:
-        super().__init__(shortened(message))
+        super().__init__(shortened(message).translate(_ONE_LINE))
         self.facts = facts
         for name, value in facts.items():
             setattr(self, name, value)
+
+
+#: A name that holds the end of a line starts no line of its own in a sentence.
+_ONE_LINE = {ord("\n"): "\\n", ord("\r"): "\\r"}
 
 
 def shortened(text: str, most: int = 2_000) -> str:

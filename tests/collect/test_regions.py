@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -55,8 +56,8 @@ def result(*command: str, whole: bool = False) -> Profile:
 
 def test_the_runtime_is_that_of_the_region_and_the_whole_is_kept(marked: str) -> None:
     (run,) = result(marked, "3", "0", "sleep").runs
-    assert 0.06 < (run.runtime_s or 0) < 0.15
-    assert run.metadata["whole_runtime_s"] > 0.26
+    # A busy machine makes both longer, but never takes from the 200 ms that are slept outside of the region.
+    assert 0.06 < (run.runtime_s or 0) < run.metadata["whole_runtime_s"] - 0.2
     assert run.metadata["region_visits"] == 3
 
 
@@ -206,7 +207,9 @@ def test_the_header_is_strict_c_and_cpp_without_warnings(tmp_path: Path, languag
 
 
 def test_without_crossperf_ten_million_marks_take_less_than_a_second(marked: str) -> None:
-    subprocess.run([marked, "5000000", "0"], check=True, timeout=1)
+    before_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([marked, "5000000", "0"], check=True, timeout=60)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before_s < 1.0  # of the processor, not of the clock
 
 
 PYTHON = """
@@ -238,9 +241,8 @@ def test_a_region_of_a_python_program_is_measured_and_ends_with_an_exception(
     script.write_text(PYTHON)
     (run,) = result(sys.executable, "-S", str(script)).runs
     assert run.status == "ok"
-    assert 0.06 < (run.runtime_s or 0) < 0.15
+    assert 0.06 < (run.runtime_s or 0) < run.metadata["whole_runtime_s"] - 0.35
     assert run.metadata["region_visits"] == 3
-    assert run.metadata["whole_runtime_s"] > 0.4
 
 
 def test_processes_that_overlap_count_once_and_others_are_added() -> None:

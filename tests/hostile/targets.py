@@ -8,7 +8,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from crossperf import dataset, evaluation, model, records
 from crossperf.adaptation.result import Transfer, TransferScore
 from crossperf.dataset.cells import TableFacts
 from crossperf.datasets import toy
-from crossperf.importers import detect, mapping
+from crossperf.importers import mapping
 from crossperf.model import store
 from crossperf.platforms import registry
 from crossperf.platforms.compare import compare, describe
@@ -24,28 +24,8 @@ from crossperf.platforms.facts import CpuCache, Gpu, MachineFacts
 from crossperf.platforms.nearest import nearest
 from crossperf.records import Familiarity, Prediction, Run
 from crossperf.runs import checking, events, jsonl, table
-
-#: What real tools wrote.
-DATA = Path(__file__).parents[1] / "data"
-
-
-@dataclass(frozen=True)
-class Target:
-    """A reader: the name of its file, the bytes of a sound one, and what reads and uses it."""
-
-    name: str
-    file: str
-    made: Callable[[], bytes]
-    read: Callable[[Path], Any]
-
-    def sound(self) -> bytes:
-        """Return the bytes of a sound file; made once."""
-        return _made(self.made)
-
-
-@functools.cache
-def _made(made: Callable[[], bytes]) -> bytes:
-    return made()
+from tests.hostile.more_targets import PLACES, PROFILES
+from tests.hostile.target import Target
 
 
 def encoded(facts: Any) -> bytes:
@@ -260,24 +240,6 @@ def seal(folder: Path) -> None:
         return  # it is no description, and is read as it is
 
 
-def _importing(format: str) -> Callable[[Path], None]:  # noqa: A002
-    def use(path: Path) -> None:
-        imported = detect.import_runs(format, [path], app="a", input="1", platform="p")
-        for run in imported.runs:
-            jsonl.line(run)
-
-    return use
-
-
-def _recorded(*parts: str) -> Callable[[], bytes]:
-    return DATA.joinpath(*parts).read_bytes
-
-
-def _google_benchmark() -> bytes:
-    entry = {"name": "sort/64", "run_type": "iteration", "iterations": 9, "real_time": 2.5, "cpu_time": 2.4}
-    return encoded({"context": {"num_cpus": 2}, "benchmarks": [{**entry, "time_unit": "ms", "INSTRUCTIONS": 5e6}]})
-
-
 FOREST = "random-forest"
 TARGETS = [
     Target("evaluation", "evaluation.json", _evaluation, _use_evaluation),
@@ -302,12 +264,5 @@ TARGETS = [
         _use_model("random-forest", "arrays.npz"),
     ),
 ]
-TARGETS += [
-    Target("papi", "rank_000000.json", _recorded("papi", "papi_hl_output", "rank_000000.json"), _importing("papi")),
-    Target("perf-json", "perf.json", _recorded("perf", "software.json"), _importing("perf")),
-    Target("perf-csv", "perf.csv", _recorded("perf", "software.csv"), _importing("perf")),
-    Target("ncu-csv", "ncu.csv", _recorded("ncu", "gpu_known.csv"), _importing("ncu")),
-    Target("rocprof", "results.csv", _recorded("rocprof", "results.csv"), _importing("rocprof")),
-    Target("google-benchmark", "bench.json", _google_benchmark, _importing("google-benchmark")),
-]
+TARGETS += [*PROFILES, *PLACES]
 BY_NAME = {target.name: target for target in TARGETS}

@@ -70,7 +70,16 @@ def test_built_twice_sdist_and_wheel_are_the_same_bytes(built: Built, tmp_path: 
 def test_the_sdist_holds_what_is_needed_to_work_on_it(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {"LICENSE", "README.md", "CHANGELOG.md", "Makefile", "constraints.txt", "mkdocs.yml", "tests/conftest.py"}
+    wanted = {
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "Makefile",
+        "constraints.txt",
+        "requirements.lock",
+        "mkdocs.yml",
+        "tests/conftest.py",
+    }
     assert wanted <= names
     assert not any("__pycache__" in name for name in names)
 

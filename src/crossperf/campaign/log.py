@@ -7,16 +7,20 @@ import lzma
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
 from crossperf import plain
 from crossperf.campaign.spec import Work
+from crossperf.documents import lines_of, opened
 from crossperf.errors import CollectError
 from crossperf.files import add_lines, whole
 from crossperf.platforms import MachineFacts
 from crossperf.runs import jsonl
 
+#: The number of the format of its lines; those of version 0.1 have none.
+FORMAT = 1
 TIMES = "times.jsonl"
 COUNTS = "counts.jsonl"
 
@@ -122,15 +126,27 @@ def spread(seconds: tuple[float, ...] | list[float]) -> float:
 def add(path: Path, facts: Mapping[str, Any]) -> None:
     """Add one line, whole: a kill leaves at most one torn line, which the readers pass over."""
     # Not waited for on the disk: the next input is being timed already.
-    add_lines(path, json.dumps(facts) + "\n", CollectError, synced=False)
+    add_lines(path, json.dumps({"format": FORMAT, **facts}) + "\n", CollectError, synced=False)
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of a log, those of its archive first; none where both are absent."""
+    for row in _rows(path):
+        if row.get("format", FORMAT) != FORMAT:
+            problem = f"found a line of format {plain.shown(row['format'])}, expected {FORMAT}"
+            raise CollectError(f"{path}: {problem}. Upgrade crossperf.", path=str(path))
+        yield row
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
     archive = archive_of(path)
     if archive.exists():
-        with lzma.open(archive, "rt", encoding="utf-8") as file:
-            yield from (row for row in map(json.loads, file) if isinstance(row, dict))
+        try:
+            with opened(archive) as raw, TextIOWrapper(lzma.LZMAFile(raw), encoding="utf-8") as file:
+                yield from (row for row in map(json.loads, lines_of(file)) if isinstance(row, dict))
+        except (lzma.LZMAError, EOFError, ValueError, OSError) as error:
+            problem = f"does not read as a log that was put away ({error})"
+            raise CollectError(f"{archive}: {problem}. Copy it again.", path=str(archive)) from error
     if path.exists():
         yield from (row for _, row in jsonl.objects(path) if isinstance(row, dict))
 
@@ -222,7 +238,11 @@ def _record(kind: type[Record], line: Mapping[str, Any], path: Path) -> Record:
 def machines(folder: Path) -> dict[str, MachineFacts]:
     """Return the facts of the machine of each platform, as it was when its inputs were timed last."""
     of_platforms = [line for line in lines(folder / TIMES) if "facts" in line]
-    return {line["platform"]: MachineFacts.from_json(line["facts"]) for line in of_platforms}
+    try:
+        return {str(line["platform"]): MachineFacts.from_json(line["facts"]) for line in of_platforms}
+    except (KeyError, ValueError) as error:
+        expected = f"what a campaign writes about a machine ({error})"
+        raise CollectError(f"{folder / TIMES}: found other facts, expected {expected}. Remove the line.") from error
 
 
 def in_words(seconds: float) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from crossperf.collect.valgrind import CacheShape, parse_caches
-from crossperf.errors import SettingsError, did_you_mean
+from crossperf.documents import MEGABYTE, parse_toml, read_bytes
+from crossperf.errors import SettingsError, did_you_mean, shortened
 
+_MOST_BYTES = 16 * MEGABYTE
+#: Visits, repeats, and inputs of a workload.
+_MOST = 1_000_000
+_LARGEST_SEED = 2**63
 TOOLS = ("valgrind", "qemu", "ncu")
 
 
@@ -153,9 +158,9 @@ def read(path: Path) -> Spec:
 
 
 def _whole(table: Mapping[str, Any], name: str, default: int, problems: list[str], least: int = 1) -> int:
-    value = table.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        problems.append(f"{name} is {value!r}, expected a whole number of {least} or more")
+    value, most = table.get(name, default), _LARGEST_SEED if name == "seed" else _MOST
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        problems.append(f"{name} is {shortened(repr(value), 60)}, expected a whole number from {least} to {most:,}")
         return default
     return value
 
@@ -187,11 +192,18 @@ def _unfilled(modes: Iterable[Mode], works: Sequence[Work]) -> list[str]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        data = read_bytes(path, _MOST_BYTES)
+        return _without_zeros(parse_toml(data), data)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}), expected a TOML file.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SettingsError(f"{path}: is not TOML ({error}). Correct it.") from error
+
+
+def _without_zeros(table: dict[str, Any], data: bytes) -> dict[str, Any]:
+    if any(zero in data for zero in (b"\\u0000", b"\\U00000000")):  # TOML has no other way to write it
+        raise ValueError("it holds a zero character, which no command line can hold")
+    return table
 
 
 def _tables(table: Mapping[str, Any], name: str, problems: list[str]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -222,6 +234,9 @@ def _works(path: Path, problems: list[str]) -> list[Work]:
         lists: list[Any] = list(parameters.values()) if isinstance(parameters, dict) else [None]
         if not all(isinstance(values, list) and values for values in lists):
             problems.append(f"{path.name}: {workload} is no table of lists")
+            continue
+        if (count := math.prod(map(len, lists))) > _MOST:
+            problems.append(f"{path.name}: {workload} has {count:,} inputs, expected {_MOST:,} at most")
             continue
         for values in itertools.product(*lists):
             of_input = {name: str(value) for name, value in zip(parameters, values, strict=True)}

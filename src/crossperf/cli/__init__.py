@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ _SECTIONS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what goes wrong is one sentence and an exit code."""
+    _open_what_is_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a letter that the terminal lacks is no reason to fail
     with Interrupts() as interrupts:
@@ -59,6 +61,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 _fail("interrupted; no file was left half-written.", 128 + (interrupts.number or signal.SIGINT))
             _explain(error)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _open_what_is_closed() -> None:
+    """Lead standard streams that the caller closed to nowhere.
+
+    Otherwise the next file that is opened takes the number of a closed stream, and what is printed ends up in it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
 
 
 def _explain(error: BaseException) -> NoReturn:
@@ -73,6 +89,8 @@ def _explain(error: BaseException) -> NoReturn:
     if isinstance(error, BrokenPipeError):
         sys.stderr.close()
         sys.exit(141)
+    if isinstance(error, MemoryError):
+        _fail("there is not enough memory for this. Take fewer runs or platforms, or a machine with more.")
     if isinstance(error, OSError):
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
     raise error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from crossperf.cli.options import PATH
+from crossperf.cli.options import PATH, FiniteRange
 from crossperf.cli.output import say, tell, wrote
 from crossperf.errors import CollectError, SettingsError, several
 from crossperf.files import whole
@@ -25,7 +25,7 @@ Names = tuple[str, ...]
 @click.option("--resume", is_flag=True, help="Go on with the campaign that OUTPUT holds.")
 @click.option("--visits", type=click.IntRange(1), help="Visits of each input, in place of what SPEC has.")
 @click.option("--jobs", default=1, type=click.IntRange(1), help="Countings under valgrind at a time.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this time; go on with --resume.")
+@click.option("--minutes", type=FiniteRange(0, min_open=True), help="Stop after this time; go on with --resume.")
 def campaign(
     spec_file: Path,
     output: Path,

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
+from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.text import is_safe
 
 Choices = Callable[[click.Context], Iterable[str]]
@@ -75,7 +75,7 @@ def _argument(context: click.Context, name: str) -> str:
 def model_platforms(context: click.Context) -> Iterable[str]:
     """Return the platforms of the model that the command line names."""
     description = Path(_argument(context, "model_folder")) / "model.json"
-    return [str(name) for name in json.loads(description.read_text(encoding="utf-8"))["platforms"]]
+    return [str(name) for name in parse(read_bytes(description, 256 * MEGABYTE))["platforms"]]
 
 
 def table_platforms(context: click.Context) -> Iterable[str]:

@@ -9,8 +9,8 @@ import click
 
 from crossperf import plugins
 from crossperf.cli.completion import completing, models
-from crossperf.cli.options import FEATURES, PLATFORMS, SEED, TABLE, names
-from crossperf.cli.output import JSON, progress_bar, say, wrote
+from crossperf.cli.options import FEATURES, PLATFORMS, SAMPLE, SEED, TABLE, names
+from crossperf.cli.output import JSON, progress_bar, say, tell_needs, wrote
 from crossperf.errors import SettingsError
 
 
@@ -28,6 +28,7 @@ from crossperf.errors import SettingsError
 @SEED
 @PLATFORMS
 @FEATURES
+@SAMPLE
 @click.option("--ablation", is_flag=True, help="Compare vae-dnn with each of its stages switched off.")
 @click.option(
     "--shots",
@@ -40,6 +41,7 @@ def evaluate(
     models: str,
     platforms: str | None,
     features: Any,
+    sample: int | None,
     ablation: bool,
     shots: str | None,
     json_file: Path | None,
@@ -57,6 +59,8 @@ def evaluate(
     makers = run.ablation(common["seed"]) if ablation else models_of(models)
     counts = shots_of(shots, split)
     data = dataset.build(table, platforms=names(platforms), features=features)
+    data = dataset.sample(data, sample, seed=common["seed"]) if sample else data
+    tell_needs(makers, data)
     result: Any
     with progress_bar(f"evaluating, split {split}") as progress:
         if split == "platform":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ import click
 
 from crossperf.cli.completion import completing, table_platforms
 from crossperf.cli.paths import PathOfCommand
-from crossperf.errors import SettingsError
+from crossperf.errors import SettingsError, shortened
 
 if TYPE_CHECKING:
     from crossperf.client import Client
@@ -29,6 +30,12 @@ FEATURES = click.option(
     default="all",
     show_default=True,
     help="What models see: the counters of the paper's Table I, all counters, or raw events as well.",
+)
+SAMPLE = click.option(
+    "--sample",
+    type=click.IntRange(1),
+    metavar="CELLS",
+    help="Use about as many cells: whole workloads, drawn at random. A cell is a workload on a platform.",
 )
 SETTINGS = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting or fact; may be repeated."
@@ -113,6 +120,17 @@ def names(text: str | None) -> list[str] | None:
     return [name.strip() for name in text.split(",") if name.strip()] if text else None
 
 
+class FiniteRange(click.FloatRange):
+    """A number within bounds; what is none (nan), which click takes, is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, checked."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return number
+
+
 def settings_of(pairs: Sequence[str]) -> dict[str, Any]:
     """Return settings from NAME=VALUE, each value read as a number, true, false, or text."""
     settings: dict[str, Any] = {}
@@ -121,6 +139,8 @@ def settings_of(pairs: Sequence[str]) -> dict[str, Any]:
         if not equals or not name:
             raise SettingsError(f"--set: found {pair!r}, expected NAME=VALUE, such as latent_dim=8.")
         settings[name] = _read_value(value)
+        if isinstance(settings[name], int) and abs(settings[name]) >= 1 << 63:
+            raise SettingsError(f"--set: found {shortened(pair, 60)!r}, expected a number of at most 64 bits.")
     return settings
 
 

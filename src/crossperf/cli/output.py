@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from crossperf.files import refuse_unless_json, write_json
 from crossperf.text import safe
 
 if TYPE_CHECKING:
+    from crossperf.dataset import Dataset
     from crossperf.evaluation.run import Progress
 
 #: Where the context of a command keeps the file whose content goes to stdout.
@@ -138,6 +140,11 @@ def progress_line() -> Iterator[Callable[[str | None], None]]:
         show(None)
 
 
+def draw_into_files() -> None:
+    """Let Matplotlib draw into files alone, whatever windows the user's environment asks it for."""
+    os.environ["MPLBACKEND"] = "agg"
+
+
 def refuse_existing(path: Path) -> None:
     """Raise where a file stands already."""
     if path.exists():
@@ -153,6 +160,16 @@ def tell(*lines: object) -> None:
 def say(text: str) -> None:
     """Speak to the person at the terminal in one line, apart from the result."""
     click.echo(safe(text), err=True)
+
+
+def tell_needs(models: Iterable[str], data: Dataset) -> None:
+    """Say how much memory the fits of models take, before they start; nothing where that is little."""
+    from crossperf.model import needs
+
+    free = needs.free_bytes()
+    for name in models:
+        if words := needs.advice(name, len(data), data.X.shape[1], len(data.platforms), free):
+            say(f"note: {words}")
 
 
 def wrote(path: Path) -> None:

@@ -10,7 +10,7 @@ import click
 from crossperf.cli.completion import completing, figures, models
 from crossperf.cli.evaluations import RPV, SOURCE, TABLE, evaluation_of
 from crossperf.cli.options import PATH
-from crossperf.cli.output import tell, wrote
+from crossperf.cli.output import draw_into_files, tell, wrote
 from crossperf.report.figures import FIGURES, plot_named
 
 _QUESTIONS = "\n".join(f"  {name:14}{figure.question}" for name, figure in FIGURES.items())
@@ -27,6 +27,7 @@ _QUESTIONS = "\n".join(f"  {name:14}{figure.question}" for name, figure in FIGUR
 def plot(figure: str, source: Path, table: Path | None, output: Path, **asked: str | None) -> None:
     """Draw one FIGURE of an evaluation, or of a trained MODEL on the runs of TABLE."""
     chosen: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    draw_into_files()
     drawn = plot_named(figure)(evaluation_of(source, table), **chosen)
     drawn.save(output)
     tell(drawn.caption)

@@ -9,7 +9,7 @@ import click
 
 from crossperf.cli.evaluations import RPV, SOURCES, evaluations_of, known_platforms
 from crossperf.cli.options import PATH, REGISTRY, overwrite
-from crossperf.cli.output import say, tell, wrote
+from crossperf.cli.output import draw_into_files, say, tell, wrote
 
 
 @click.command()
@@ -28,6 +28,7 @@ def report(sources: tuple[Path, ...], output: Path, rpv: str | None, registry: P
     from crossperf.report import FOLDER, PAGE, write
     from crossperf.report import sentences as meaning
 
+    draw_into_files()
     FOLDER.refuse_unless_free(output, overwrite=overwrite)
     evaluations = evaluations_of(sources)
     options = ["--rpv", rpv] if rpv else []

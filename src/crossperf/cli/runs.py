@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crossperf.cli.options import PATH, TABLE
-from crossperf.cli.output import JSON, refuse_existing, say, tell, write_facts, wrote
+from crossperf.cli.output import JSON, draw_into_files, refuse_existing, say, tell, write_facts, wrote
 from crossperf.errors import SettingsError, several
 
 
@@ -50,6 +50,7 @@ def runs_compare(
     result = compare(first, second, platforms=platforms or None)
     show.comparison(result)
     if figure is not None:
+        draw_into_files()
         from crossperf.report.figures.changes import changes
 
         changes(result).save(figure)

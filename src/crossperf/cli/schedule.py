@@ -14,7 +14,16 @@ import click
 from crossperf.cli import schedule_jobs
 from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import PATH, names, seed
-from crossperf.cli.output import JSON, announced, progress_bar, progress_line, say, write_facts, wrote
+from crossperf.cli.output import (
+    JSON,
+    announced,
+    draw_into_files,
+    progress_bar,
+    progress_line,
+    say,
+    write_facts,
+    wrote,
+)
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 
 if TYPE_CHECKING:
@@ -136,6 +145,8 @@ def simulate(
 def _check(figure_file: Path | None, seeds: int | None, comparing: bool) -> None:
     """Raise where options do not go together, before anything takes time."""
     from crossperf.report.figures.drawn import FORMATS
+
+    draw_into_files()
 
     if figure_file and comparing:
         raise SettingsError("--figure: found with --compare, expected one of them: a figure shows single simulations.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import getpass
+import math
 import os
 import shlex
 import subprocess
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossperf.cli.completion import completing, policies
-from crossperf.cli.options import PATH, client_of, seed
+from crossperf.cli.options import PATH, FiniteRange, client_of, seed
 from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
@@ -126,7 +127,7 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.option("--enough", type=click.IntRange(1), default=3, help="Runs on a platform that outweigh a prediction.")
 @click.option("--users", type=click.IntRange(1), default=3, help="Users who must agree before it holds for all.")
 @click.option(
-    "--half-life", "half_life_days", type=click.FloatRange(1), default=90.0, help="Days until a run counts half."
+    "--half-life", "half_life_days", type=FiniteRange(1, 1e6), default=90.0, help="Days until a run counts half."
 )
 @click.option("-o", "--output", type=PATH, required=True, help="The table to write.")
 @_PARTITIONS
@@ -188,6 +189,7 @@ def _known(
     **trust: Any,
 ) -> dict[Key, WorkloadTimes]:
     """Return what is known of each workload, the later of these winning: times, predictions, a model, finished jobs."""
+    from crossperf.records import read_predictions
     from crossperf.runs import jsonl
     from crossperf.schedule.readers import read_times
     from crossperf.schedule.slurm import ranking
@@ -197,7 +199,7 @@ def _known(
     if times_file is not None:
         known |= ranking.from_times(read_times(times_file), site.reference)
     if predictions_file is not None:
-        known |= ranking.from_predictions(ranking.read_predictions(predictions_file), site.reference)
+        known |= ranking.from_predictions(read_predictions(predictions_file), site.reference)
     kept: list[Run] = []
     if server is not None:
         runs = runs or model_folder  # click fills arguments from the left, and a server has models of its own
@@ -365,6 +367,8 @@ def _advice(
 
     if table_file is None:
         raise SettingsError("advise: found no table, expected --table FILE or the variable CROSSPERF_TABLE.")
+    if deadline_s is not None and not 0 < deadline_s < math.inf:
+        raise SettingsError(f"--deadline: found {deadline_s:g}, expected seconds above 0.")
     known = table.read(table_file)
     stored = "considerate" if known.policy == table.LISTS else known.policy
     if not policy and stored not in policies.POLICIES:
@@ -447,5 +451,5 @@ def _reading(sacct: bool, since: str, sacct_file: Path | None, jobcomp: Path | N
     if sacct:
         return history.from_sacct(since)
     if sacct_file:
-        return history.sacct_lines(sacct_file.read_text(encoding="utf-8", errors="backslashreplace"), str(sacct_file))
+        return history.from_sacct_file(sacct_file)
     return history.from_jobcomp(jobcomp or "")

@@ -8,8 +8,19 @@ from typing import Any
 import click
 
 from crossperf.cli.completion import completing, models
-from crossperf.cli.options import FEATURES, PATH, PLATFORMS, SETTINGS, TABLE, names, overwrite, seed, settings_of
-from crossperf.cli.output import progress_bar, wrote
+from crossperf.cli.options import (
+    FEATURES,
+    PATH,
+    PLATFORMS,
+    SAMPLE,
+    SETTINGS,
+    TABLE,
+    names,
+    overwrite,
+    seed,
+    settings_of,
+)
+from crossperf.cli.output import progress_bar, tell_needs, wrote
 from crossperf.errors import CrossperfError, SettingsError
 
 
@@ -20,6 +31,7 @@ from crossperf.errors import CrossperfError, SettingsError
 @seed("the model's random draws; --set seed=N has precedence")
 @PLATFORMS
 @FEATURES
+@SAMPLE
 @SETTINGS
 @overwrite("model")
 def train(
@@ -29,6 +41,7 @@ def train(
     seed: int,
     platforms: str | None,
     features: Any,
+    sample: int | None,
     settings: tuple[str, ...],
     overwrite: bool,
 ) -> None:
@@ -42,6 +55,8 @@ def train(
     model.make(name, **chosen).refuse_unless_savable()
     store.refuse_unless_free(output, overwrite=overwrite)
     data = dataset.build(table, platforms=names(platforms), features=features)
+    data = dataset.sample(data, sample, seed=seed) if sample else data
+    tell_needs([name], data)
     with progress_bar(f"training {name}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
         try:

@@ -25,6 +25,7 @@ _EMULATORS = ("qemu", "valgrind")
 COUNT_LIMIT_S = 600.0
 #: Estimates are right within this factor; a tool that would take longer still is not tried.
 _UNSURE = 3.0
+_MOST_REPEATS = 100_000
 #: From this many seconds on an estimate is worth a sentence.
 _WORTH_SAYING_S = 5.0
 #: Says on the way what is being done.
@@ -60,8 +61,9 @@ def measure(
         See `crossperf.profile`.
     """
     runner = runner or Runner()
-    if repeats < 1:
-        raise SettingsError(f"repeats: found {repeats}, expected at least 1.", argument="repeats")
+    if not 1 <= repeats <= _MOST_REPEATS:
+        expected = f"at least 1 and at most {_MOST_REPEATS:,}"
+        raise SettingsError(f"repeats: found {repeats}, expected {expected}.", argument="repeats")
     for name, seconds in (("timeout", runner.time_limit_s), ("count_limit", count_limit)):
         if seconds is not None and not seconds > 0:
             raise SettingsError(f"{name}: found {seconds:g}, expected seconds above 0.", argument=name)

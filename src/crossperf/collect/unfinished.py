@@ -126,9 +126,15 @@ def _left_behind(part: Path) -> Iterator[bool]:
 
 
 def _readable(part: Path) -> Iterator[Run]:
+    """Yield the runs of a file; what is no run, as a last line that was cut off, is passed over."""
     for _, row in jsonl.rows(part):
-        if isinstance(row, dict):  # the last line may be cut off
-            yield Run.from_json(jsonl.nest(row))
+        if isinstance(row, dict) and all(
+            isinstance(row.get(name), str) for name in ("app", "input", "platform", "run_id")
+        ):
+            with contextlib.suppress(TypeError, ValueError, CrossperfError):
+                run = Run.from_json(jsonl.nest(row))
+                jsonl.line(run)
+                yield run
 
 
 def _ids_in(path: Path, names: Sequence[str]) -> set[str]:

@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from crossperf.dataset.cells import SPLITS, Cells, Split, TableFacts
     from crossperf.dataset.features import FEATURE_SETS, Columns, Features, FeatureSet
     from crossperf.dataset.pairing import Dataset, Fold, build, folds
+    from crossperf.dataset.sampling import sample
 
 #: Where each name lives; scikit-learn and Polars are loaded with the part that needs them.
 _PLACES = {
     **dict.fromkeys(("SPLITS", "Cells", "Split", "TableFacts"), "cells"),
     **dict.fromkeys(("FEATURE_SETS", "Columns", "Features", "FeatureSet"), "features"),
     **dict.fromkeys(("Dataset", "Fold", "build", "folds"), "pairing"),
+    "sample": "sampling",
 }
 __all__ = [
     "FEATURE_SETS",
@@ -29,6 +31,7 @@ __all__ = [
     "TableFacts",
     "build",
     "folds",
+    "sample",
 ]
 
 

@@ -130,12 +130,26 @@ def noise_of(log_time_halves_hwp: Floats) -> Floats:
     >>> noise_of(np.log([[[1.0, 2.0]], [[1.0, 4.0]]])).round(3).tolist()
     [[0.0, 0.693], [0.693, 0.0]]
     """
-    log_ratio_hwpp = log_time_halves_hwp[..., :, None] - log_time_halves_hwp[..., None, :]
-    apart_wpp = np.abs(log_ratio_hwpp[0] - log_ratio_hwpp[1])
-    noise_pp = np.zeros(apart_wpp.shape[1:])
-    known_pp = ~np.isnan(apart_wpp).all(axis=0)
-    noise_pp[known_pp] = np.nanquantile(apart_wpp[:, known_pp], NOISE_SHARE, axis=0)
+    apart_wp = log_time_halves_hwp[0] - log_time_halves_hwp[1]
+    platforms = apart_wp.shape[1]
+    noise_pp = np.zeros((platforms, platforms))
+    for p in range(platforms):
+        noise_pp[p] = noise_pp[:, p] = _quantile_of_known(np.abs(apart_wp[:, p, None] - apart_wp), NOISE_SHARE)
     return noise_pp
+
+
+def _quantile_of_known(values_wp: Floats, share: float) -> Floats:
+    """Return a quantile of each column over what is known in it, 0 where nothing is; as `numpy.nanquantile`, sooner.
+
+    >>> _quantile_of_known(np.array([[1.0, 2.0], [3.0, np.nan]]), 0.5).tolist()
+    [2.0, 2.0]
+    """
+    ordered_wp = np.sort(values_wp, axis=0)  # NaN comes last
+    place_p = share * np.maximum((~np.isnan(ordered_wp)).sum(axis=0) - 1, 0)
+    below_p = np.floor(place_p).astype(np.int64)
+    columns, above_p = np.arange(values_wp.shape[1]), np.ceil(place_p).astype(np.int64)
+    low_p, high_p = (np.nan_to_num(ordered_wp[at_p, columns]) for at_p in (below_p, above_p))
+    return np.asarray(low_p + (high_p - low_p) * (place_p - below_p))
 
 
 def build(source: Source, *, platforms: Sequence[str] | None = None, features: FeatureSet = "all") -> Dataset:

@@ -10,6 +10,7 @@ model can learn the law; how well it did is known exactly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ from crossperf.errors import SettingsError
 from crossperf.records import Run
 from crossperf.runs.rules import COUNTER_PREFIX
 from crossperf.runs.table import RunsTable, from_frame
+
+#: More than anybody tries things out with; they would not fit into memory.
+_MOST_RUNS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -122,10 +126,11 @@ def make_table(
     noise
         Standard deviation of the logarithm of a runtime around the law's; counters get a fifth of it.
     """
-    if min(apps, inputs, platforms, repeats) < 1 or noise < 0:
+    count = apps * inputs * platforms * repeats
+    if min(apps, inputs, platforms, repeats) < 1 or count > _MOST_RUNS or not 0 <= noise < math.inf:
         raise SettingsError(
             f"toy runs: found apps={apps}, inputs={inputs}, platforms={platforms}, repeats={repeats}, noise={noise}, "
-            "expected counts of 1 or more and noise of 0 or more. Correct them."
+            f"expected counts of 1 or more, {_MOST_RUNS:,} runs at most, and noise of 0 or more. Correct them."
         )
     rng = np.random.default_rng(seed)
     programs = draw_programs(apps, inputs, rng)

@@ -11,7 +11,7 @@ slowest, and speed over the fastest. The typical factor is of times relative to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,8 @@ from crossperf.dataset.pairing import Dataset
 from crossperf.evaluation.scores import Scores
 
 Order = tuple[int, ...]
+#: Values of one step of a pass over pairs of platforms: they stay in a processor's cache.
+_VALUES_AT_ONCE = 1 << 17
 
 
 def score(
@@ -135,8 +137,11 @@ def picked_slowdown(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
 
 def same_order(log_truth_np: Floats, log_predicted_np: Floats) -> Mask:
     """Return for each cell whether the whole ranking of its platforms is right."""
-    # A pair that was not measured is 0 in the truth; `to_fastest` made it 0 in the prediction as well.
-    truth_nq, predicted_nq = map(_pair_signs, to_fastest(log_truth_np, log_predicted_np))
+    truth_np, predicted_np = np.broadcast_arrays(*to_fastest(log_truth_np, log_predicted_np))
+    order_np = np.argsort(truth_np, axis=1, kind="stable")  # what was not measured, NaN on both sides, is last
+    # Neighbours in the true order, ties among them, stand for all pairs; a pair that was not measured has sign 0.
+    ordered = (np.take_along_axis(times_np, order_np, axis=1) for times_np in (truth_np, predicted_np))
+    truth_nq, predicted_nq = (_signs(times_np[:, :-1], times_np[:, 1:]) for times_np in ordered)
     return np.asarray((truth_nq == predicted_nq).all(axis=1))
 
 
@@ -147,11 +152,13 @@ def order_beyond_noise(log_truth_np: Floats, log_predicted_np: Floats, noise_pp:
     >>> order_beyond_noise(np.log([[1.0, 1.05], [1.0, 2.0]]), np.log([[2.0, 1.0], [2.0, 1.0]]), noise_pp).tolist()
     [True, False]
     """
-    first_q, second_q = np.triu_indices(log_truth_np.shape[1], k=1)
-    truth_nq = log_truth_np[:, first_q] - log_truth_np[:, second_q]
-    predicted_nq = log_predicted_np[:, first_q] - log_predicted_np[:, second_q]
-    clear_nq = np.abs(truth_nq) > noise_pp[first_q, second_q]  # NaN, which was not measured, is never clear
-    return np.asarray((~clear_nq | (np.sign(truth_nq) == np.sign(predicted_nq))).all(axis=1))
+    right_n = np.ones(len(log_truth_np), bool)
+    for rows, p in _pairs(log_truth_np):
+        truth_nq = log_truth_np[rows, p, None] - log_truth_np[rows, p + 1 :]
+        clear_nq = np.abs(truth_nq) > noise_pp[p, p + 1 :]  # NaN, which was not measured, is never clear
+        slower_nq = _signs(log_predicted_np[rows, p, None], log_predicted_np[rows, p + 1 :])
+        right_n[rows] &= (~clear_nq | (np.sign(truth_nq) == slower_nq)).all(axis=1)
+    return right_n
 
 
 def top1_within_noise(log_truth_np: Floats, log_predicted_np: Floats, noise_pp: Floats) -> Mask:
@@ -165,17 +172,34 @@ def top1_within_noise(log_truth_np: Floats, log_predicted_np: Floats, noise_pp: 
 
 def kendall_tau(log_truth_np: Floats, log_predicted_np: Floats) -> Floats:
     """Return Kendall's tau-b between truth and prediction of each cell; NaN where a side is all ties."""
-    truth_nq, predicted_nq = map(_pair_signs, to_fastest(log_truth_np, log_predicted_np))
-    agreement_n = (truth_nq * predicted_nq).sum(axis=1, dtype=np.float64)
-    untied_n = np.sqrt((truth_nq != 0).sum(axis=1) * (predicted_nq != 0).sum(axis=1, dtype=np.float64))
+    truth_np, predicted_np = np.broadcast_arrays(*to_fastest(log_truth_np, log_predicted_np))
+    agreement_n, truth_n, predicted_n = np.zeros((3, len(truth_np)))
+    for rows, p in _pairs(truth_np):
+        truth_nq, predicted_nq = (
+            _signs(times[rows, p, None], times[rows, p + 1 :]) for times in (truth_np, predicted_np)
+        )
+        agreement_n[rows] += (truth_nq * predicted_nq).sum(axis=1)
+        truth_n[rows] += np.count_nonzero(truth_nq, axis=1)
+        predicted_n[rows] += np.count_nonzero(predicted_nq, axis=1)
+    untied_n = np.sqrt(truth_n * predicted_n)
     return np.asarray(np.divide(agreement_n, untied_n, out=np.full(len(untied_n), np.nan), where=untied_n > 0))
 
 
-def _pair_signs(log_time_np: Floats) -> NDArray[np.int8]:
-    """Return which platform of each pair is slower: 1 the first, -1 the second, 0 a tie or not measured."""
-    first_q, second_q = np.triu_indices(log_time_np.shape[1], k=1)
-    difference_nq = log_time_np[:, first_q] - log_time_np[:, second_q]
-    return np.sign(np.nan_to_num(difference_nq)).astype(np.int8)
+def _pairs(values_np: Floats) -> Iterator[tuple[slice, int]]:
+    """Yield some rows and a platform to be paired with those behind it, until all pairs of all rows were named.
+
+    So memory grows with cells and with platforms, not with cells times pairs.
+    """
+    cells, platforms = values_np.shape
+    at_once = max(1, _VALUES_AT_ONCE // platforms)
+    for start in range(0, cells, at_once):
+        for p in range(platforms - 1):
+            yield slice(start, start + at_once), p
+
+
+def _signs(left: Floats, right: Floats) -> NDArray[np.int8]:
+    """Return which of two times is larger: 1 the left, -1 the right, 0 a tie or not measured."""
+    return (left > right).view(np.int8) - (left < right).view(np.int8)
 
 
 def _mean(values: Floats) -> float | None:

@@ -17,20 +17,20 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NoReturn
 
 from crossperf.catalog import FORMULAS, canonical
-from crossperf.documents import parse
+from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import MissingDependencyError
-from crossperf.importers.files import SPELLINGS, start_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable, utc_time
 from crossperf.importers.measurement import SECONDS, Measurement
 from crossperf.runs.rules import as_number
 
 Regions = Literal["whole", "leaf"]
 
+_MOST_BYTES = 1024 * MEGABYTE
 _STEPS = ("sum", "min", "max", "avg", "any", "inclusive", "count", "scale", "ratio")
 _RANK = ("mpi.rank", "rank")
 #: Where a record was made: regions that were marked, or the call path of a sample.
@@ -80,7 +80,7 @@ class _CaliperProfile:
         """The number of ranks, where it is known."""
         sizes = [as_number(self.facts.get(name)) for name in ("mpi.world.size", "jobsize")]
         of_records = len({rank for _, rank, _ in self.records if rank is not None}) or None
-        return next((int(size) for size in sizes if size is not None and size >= 1), of_records)
+        return next((int(size) for size in sizes if size is not None and 1 <= size < 1e9), of_records)
 
     @cached_property
     def innermost(self) -> list[tuple[str, ...]]:
@@ -98,7 +98,7 @@ def reads(path: Path) -> bool:
     if path.suffix != ".json" or not start.lstrip().startswith((b"[", b"{")):
         return False
     try:
-        facts = parse(path.read_bytes(), lenient=True)
+        facts = parse(read_bytes(path, _MOST_BYTES), lenient=True)
     except (OSError, ValueError):
         return False
     if isinstance(facts, dict) and all(isinstance(facts.get(name), list) for name in ("data", "columns", "nodes")):
@@ -145,7 +145,7 @@ def _read_cali(path: Path) -> _CaliperProfile:
         needed = "reading .cali files needs caliper-reader: pip install 'crossperf[caliper]'"
         advice = "JSON that cali-query writes ('cali-query -f json-split') is read without it."
         raise MissingDependencyError(f"{path}: {needed}. {advice}", path=str(path)) from error
-    text = path.read_bytes().decode("utf-8", "replace")
+    text = text_of(path, "a Caliper profile", errors="replace")
     reader = CaliperReader()
     try:
         reader.read(text.splitlines())
@@ -171,7 +171,7 @@ def _place(record: Mapping[str, Any]) -> Any:
 
 def _read_json(path: Path) -> _CaliperProfile:
     try:
-        facts = parse(path.read_bytes(), lenient=True)
+        facts = parse(read_bytes(path, _MOST_BYTES), lenient=True)
     except OSError as error:
         _fail(path, f"a file that cannot be read ({error.strerror})", error)
     except ValueError as error:
@@ -200,7 +200,8 @@ def _read_split(profile: _CaliperProfile, facts: dict[str, Any]) -> None:
     names = [str(name) for name in columns]
     # Columns that are no values hold numbers of nodes.
     notes = parts["column_metadata"] if isinstance(parts["column_metadata"], list) else []
-    labels = {name for name, note in zip(names, notes, strict=False) if isinstance(note, dict) and not note["is_value"]}
+    noted = zip(names, notes, strict=False)
+    labels = {name for name, note in noted if isinstance(note, dict) and not note.get("is_value", True)}
     region = next((names.index(name) for name in _NESTED if name in names), None)
     for row in data:
         if not isinstance(row, list) or len(row) != len(names):
@@ -226,7 +227,7 @@ def _paths(profile: _CaliperProfile, nodes: Sequence[Any]) -> list[tuple[str, ..
 
 def _add(profile: _CaliperProfile, record: Mapping[str, Any], named: Any) -> None:
     names = tuple(map(str, named)) if isinstance(named, list) else tuple(filter(None, str(named or "").split("/")))
-    rank = next((record[name] for name in _RANK if name in record), None)
+    rank = next((record[name] for name in _RANK if isinstance(record.get(name), int | str)), None)
     cells = {name: as_number(value) for name, value in record.items() if name not in (*_RANK, *_NESTED)}
     numbers = {name: number for name, number in cells.items() if number is not None and math.isfinite(number)}
     profile.records.append((names, rank, numbers))
@@ -438,13 +439,6 @@ def _facts(profile: _CaliperProfile) -> dict[str, Any]:
         "platform": known.get("cluster"),
         "ranks": profile.ranks,
         "host": known.get("hostname"),
-        "started": _iso(started) if started is not None else None,
+        "started": utc_time(started) if started is not None else None,
         "globals": kept or None,
     }
-
-
-def _iso(seconds: float) -> str | None:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None

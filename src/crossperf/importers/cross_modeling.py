@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from crossperf.catalog import canonical
-from crossperf.documents import parse
+from crossperf.documents import lines_of, parse
 from crossperf.errors import some_of
 from crossperf.importers import tabular
 from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
@@ -83,7 +83,9 @@ def _result(path: Path) -> Measurement:
 
 def _death(path: Path) -> str | None:
     with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
-        return next((status for line in lines for words, status in _NAMES["deaths"].items() if words in line), None)
+        return next(
+            (status for line in lines_of(lines) for words, status in _NAMES["deaths"].items() if words in line), None
+        )
     return None
 
 

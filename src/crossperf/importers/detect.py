@@ -192,6 +192,9 @@ class _Importing:
         if not path.exists():
             self._reject(path, str(_absent(path)))
             return
+        if not path.is_file() and not path.is_dir():  # a pipe would be waited for
+            self._reject(path, str(unusable(path, "found no regular file, expected a file or folder. Check the name.")))
+            return
         inside = list(self._inside(path)) if path.is_dir() and not self._is_profile(path) else []
         for profile in inside or [path]:  # where there is none, the reader of a folder knows what is missing
             self._import(profile)

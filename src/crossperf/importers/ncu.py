@@ -178,6 +178,9 @@ def launches_of_text(text: str, path: str) -> Iterator[NcuLaunch]:
         rows = [row for row in table if row and (row[0].isdigit() or (not row[0] and len(row) == len(header)))]
     except csv.Error as error:
         raise unusable(path, f"no proper CSV ({error}). Record it again.") from error
+    expected = {"ID", "Kernel Name"} | ({"Metric Name", "Metric Value"} if "Metric Name" in header else set())
+    if missing := sorted(expected.difference(header)):
+        raise unusable(path, f"found no column {missing[0]!r} in its heading, expected a table of ncu. Record again.")
     numbers = _Numbers(cell for row in rows[:_ROWS_LOOKED_AT] for cell in row)
     yield from (_long if "Metric Name" in header else _wide)(header, rows, numbers, path)
 

@@ -43,8 +43,12 @@ def read(path: Path) -> list[Measurement]:
     """Return the sums over all kernels of one file: one execution of a program."""
     lines = text_of(path, "CSV of nvprof", errors="replace").splitlines()
     tables = _NvprofTables()
-    for columns, unit, row in _rows(lines):
-        (_add_counts if "Kernel" in columns else _add_time)(tables, columns, unit, row)
+    try:
+        for columns, unit, row in _rows(lines):
+            (_add_counts if "Kernel" in columns else _add_time)(tables, columns, unit, row)
+    except (ValueError, csv.Error) as error:
+        problem = f"found a row that is cut off or damaged ({error}), expected CSV of nvprof"
+        raise unusable(path, f"{problem}. Copy the file again, or record it again.") from error
     if not tables.launches:
         advice = "Record with: nvprof --csv --metrics inst_executed --log-file FILE COMMAND"
         raise unusable(path, f"found no kernel, expected a table of nvprof with at least one. {advice}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crossperf.documents import lines_of
 from crossperf.importers.files import unusable
 from crossperf.importers.measurement import Measurement
 from crossperf.runs import jsonl
@@ -65,6 +67,8 @@ def read(path: Path, measurement_of: Callable[[int, dict[str, Any]], Measurement
 
 def rows(path: Path) -> Iterator[NumberedRow]:
     """Yield each row's number with its columns, or with the problem that keeps it from being read."""
+    if not path.is_file():  # a pipe would be waited for
+        raise unusable(path, "found no regular file, expected a table as CSV or JSONL. Check the path.")
     try:
         yield from jsonl.objects(path) if path.suffix in JSON_LINES else _csv(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -84,13 +88,13 @@ def header(path: Path) -> list[str]:
 
 def _csv(path: Path) -> Iterator[NumberedRow]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+        lines = csv.reader(lines_of(file), delimiter="\t" if path.suffix == ".tsv" else ",")
         names = next(lines, None)
         if not names:
             raise unusable(path, "found an empty file, expected a row of column names first.")
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise unusable(path, f"found the column {twice[0]!r} twice, expected each once. Rename one of them.")
+            raise unusable(path, f"found the column {min(twice)!r} twice, expected each once. Rename one of them.")
         for number, line in enumerate(filter(None, lines), start=1):
             if len(line) == len(names):
                 yield number, dict(zip(names, line, strict=True))

@@ -10,13 +10,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.parsers import expat
 
 from crossperf.catalog import canonical
-from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
+from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable, utc_time
 from crossperf.importers.measurement import Measurement
 from crossperf.runs.rules import as_number
 
@@ -187,6 +186,6 @@ def _facts(metadata: dict[str, str], places: Iterable[tuple[int, ...]]) -> dict[
         "ranks": len(in_rank),
         "threads": max(in_rank.values()),
         "host": metadata.get("Hostname"),
-        "started": datetime.fromtimestamp(started * 1e-6, UTC).isoformat(timespec="seconds") if started else None,
+        "started": utc_time(started * 1e-6) if started else None,
         "cpu_model": metadata.get("CPU Type"),
     }

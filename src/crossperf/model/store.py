@@ -31,7 +31,7 @@ from crossperf import plain
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
-from crossperf.documents import MEGABYTE, Document, read_bytes
+from crossperf.documents import MEGABYTE, Document, parse, read_bytes
 from crossperf.errors import CrossperfError, ModelFolderError, shortened
 from crossperf.files import Folder
 from crossperf.model import packing, soundness
@@ -54,7 +54,7 @@ _FILES = {_DESCRIPTION, _ARRAYS, "cells.npz", "workloads.json", "weights.pt"}
 def _ours(folder: Path) -> bool:
     """Tell whether a folder holds a model and nothing else."""
     try:
-        description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+        description = parse(read_bytes(folder / _DESCRIPTION, _MOST_BYTES), lenient=True)
         is_model = isinstance(description, dict) and {"format", "platforms"} <= description.keys()
         return is_model and {path.name for path in folder.iterdir()} <= _FILES
     except (OSError, ValueError, RecursionError):

@@ -19,7 +19,7 @@ from crossperf.errors import CrossperfError
 from crossperf.records import COLUMNS, FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import jsonl
 from crossperf.runs.checking import NumberedRow, split_rows, values_by_column
-from crossperf.runs.rules import TEXTS, Problem, is_counter, unusable
+from crossperf.runs.rules import MOST_SHOWN, TEXTS, Problem, is_counter, unusable
 
 #: Column that holds the row's number in its file, for messages.
 ROW = "__row__"
@@ -27,6 +27,8 @@ FORMATS = ("jsonl", "csv", "parquet", "jsonl.gz", "csv.gz")
 #: Bytes at the end of a CSV in which its last line is looked for.
 _TAIL = 1 << 20
 _LINES_AT_ONCE = 10_000
+#: Bounds of the first line of a CSV.
+_LONGEST_HEADER, _MOST_COLUMNS = 4 << 20, 50_000
 _OTHER_NAMES = {"ndjson": "jsonl", "pq": "parquet", "ndjson.gz": "jsonl.gz"}
 
 
@@ -55,6 +57,7 @@ def _read(path: Path, kind: str) -> tuple[pl.DataFrame, list[Problem]]:
             frame = pl.read_parquet(path, glob=False)
         return known_columns(path, frame), []
     if kind.startswith("csv"):
+        _refuse_long_header(path, kind)
         frame = pl.read_csv(path, infer_schema=False, glob=False)
         doubled = [name.partition("_duplicated_")[0] for name in frame.columns if "_duplicated_" in name]
         refuse_doubles(path, doubled)
@@ -62,10 +65,22 @@ def _read(path: Path, kind: str) -> tuple[pl.DataFrame, list[Problem]]:
     return _of_lines(path)
 
 
+def _refuse_long_header(path: Path, kind: str) -> None:
+    """Raise where the first line of a CSV is none of a table: polars takes minutes over a million columns."""
+    with (gzip.open if kind.endswith(".gz") else open)(path, "rb") as file:
+        header = file.readline(_LONGEST_HEADER + 1)
+    if len(header) > _LONGEST_HEADER or header.count(b",") >= _MOST_COLUMNS:
+        much = f"more than {_MOST_COLUMNS:,} columns or {_LONGEST_HEADER:,} bytes in the first line"
+        advice = "It is another kind of file, or was damaged: copy or write it again."
+        raise unusable(path, [Problem(much, "the names of the columns", advice, row=1)])
+
+
 def _of_lines(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
     """Return the columns of JSONL, made of some thousand lines at a time: as columns they take far less memory."""
-    parts, problems, lines = [], [], jsonl.rows(path)
-    while some := list(islice(lines, _LINES_AT_ONCE)):
+    parts: list[pl.DataFrame] = []
+    problems: list[Problem] = []
+    lines = jsonl.rows(path)
+    while len(problems) < MOST_SHOWN and (some := list(islice(lines, _LINES_AT_ONCE))):
         rows, unread = split_rows(some)
         parts.append(columns_of_rows(rows, path))
         problems += unread

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crossperf import documents, plain
+from crossperf.documents import LONGEST_LINE, opened
 from crossperf.errors import RunsTableError
 from crossperf.files import add_lines
 from crossperf.records import FORMAT, RUNS_FORMAT, Run
@@ -27,11 +28,24 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
 
 def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield each line's number with its JSON object, or with the problem that keeps it from being read."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as lines:
-        for number, line in enumerate(lines, start=1):
+    with opened(path) as raw, gzip.open(raw) if path.suffix == ".gz" else raw as file:
+        for number, line in enumerate(_lines(file), start=1):
+            if len(line) > LONGEST_LINE:
+                yield number, _too_long(number)
+                return
             if line.strip():
                 yield number, _object_of(line, number)
+
+
+def _lines(file: Any) -> Iterator[bytes]:
+    """Yield the lines of a file; of one that is longer than any may be, its start."""
+    return iter(lambda: file.readline(LONGEST_LINE + 1), b"")
+
+
+def _too_long(number: int) -> Problem:
+    advice = "It is another kind of file, or was damaged: copy or write it again."
+    most = f"at most {LONGEST_LINE // documents.MEGABYTE} MB"
+    return Problem(f"a line of more than {LONGEST_LINE:,} bytes", f"one run a line, {most}", advice, row=number)
 
 
 def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
@@ -157,8 +171,8 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
     if not Path(path).is_file():
         return 0
     name = json.dumps(app).encode()
-    with Path(path).open("rb") as lines:
-        rows = (_object_of(text, number) for number, text in enumerate(lines, start=1) if name in text)
+    with Path(path).open("rb") as file:
+        rows = (_object_of(text, number) for number, text in enumerate(_lines(file), start=1) if name in text)
         own = (row for row in rows if isinstance(row, dict) and [*map(row.get, _CELL)] == [app, input, platform])
         repeats = [row.get("repeat") for row in own]
     return 1 + max((repeat if isinstance(repeat, int) else 0 for repeat in repeats), default=-1)

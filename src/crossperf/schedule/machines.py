@@ -88,6 +88,6 @@ def price_of(value: Any) -> float | None:
     """
     try:
         price = float(value or 0.0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return price if 0.0 <= price < math.inf else None

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from crossperf.arrays import Floats
+from crossperf.documents import MEGABYTE, opened, parse, read_bytes, read_text
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 from crossperf.runs import table as runs_table
 from crossperf.schedule.machines import FACTS, Machines, price_of
@@ -25,6 +26,8 @@ from crossperf.schedule.traces import gavel
 
 #: What may stand behind the name of a mode in a column of a CSV.
 _SUFFIXES = (":low", ":high", ":nodes")
+
+_MOST_BYTES = 1024 * MEGABYTE
 
 
 def read_times(
@@ -52,8 +55,8 @@ def read_times(
     if path.suffix == ".json":
         return _from_json(path, reference)
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            header = lines.readline().strip().split(",")
+        with opened(path) as lines:
+            header = lines.readline(4 * MEGABYTE).decode(errors="replace").strip().split(",")
         if not {"platform", "runtime_s"} <= set(header):
             return _from_csv(path, cells)
     return from_runs(runs_table.read(path), reference=reference)
@@ -67,14 +70,16 @@ def _refusal(path: str | os.PathLike[str], problem: str, row: int = 0, column: s
 def _rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """Return the columns and rows of a CSV, spaces and a ``#`` before the first name gone."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            records = [[word.strip() for word in record] for record in csv.reader(lines) if any(record)]
+        lines = read_text(path).splitlines(keepends=True)
+        records = [[word.strip() for word in record] for record in csv.reader(lines) if any(record)]
+    except OSError as error:
+        raise _refusal(path, f"cannot be read ({error.strerror}), expected CSV.") from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise _refusal(path, f"does not read as CSV ({error}).") from error
     if len(records) < 2:
         raise _refusal(path, "found no rows, expected a header and at least one row.")
     header = [records[0][0].lstrip("#").strip(), *records[0][1:]]
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise _refusal(path, f"found the column {twice[0]!r} more than once. Remove one.")
     for row, record in enumerate(records[1:], start=2):
@@ -138,7 +143,7 @@ def _refuse_twice(path: Path, workloads: Sequence[tuple[str, str]]) -> None:
 
 def _from_json(path: Path, reference: str | None) -> RelativeTimes:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        facts = parse(read_bytes(path, _MOST_BYTES))
         if gavel.are_throughputs(facts):
             return gavel.times(facts, path.name, reference)
         cells, modes, rows = facts.get("cells", CELLS[0]), list(facts["modes"]), facts["workloads"]
@@ -155,7 +160,7 @@ def _from_json(path: Path, reference: str | None) -> RelativeTimes:
         ]
     except CrossperfError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         problem = f"does not read as a table of times ({type(error).__name__}: {error})"
         expected = "'modes' and 'workloads', each with 'app', 'input' and 'times' by mode"
         raise _refusal(path, f"{problem}, expected {expected}.") from error
@@ -176,10 +181,6 @@ def _cell(times: Mapping[str, Any], mode: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"found {value!r} in {mode!r}, expected a number")
     return float(value)
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
 
 
 def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> RelativeTimes:

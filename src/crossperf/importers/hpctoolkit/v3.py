@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
+from crossperf.documents import opened
 from crossperf.errors import some_of
 from crossperf.importers.files import start_of, unusable
 from crossperf.importers.hpctoolkit.totals import Thread, summed, to_measurement
@@ -84,7 +85,7 @@ class _Experiment:
         parser.EndElementHandler = lambda _: self._open.pop()
         parser.EntityDeclHandler = lambda name, *_: self._fail(f"an entity {name!r} of its own")
         try:
-            with self.path.open("rb") as file:
+            with opened(self.path) as file:
                 parser.ParseFile(file)
         except expat.ExpatError as error:
             self._fail(f"XML that breaks off or is damaged ({error})", error)
@@ -148,7 +149,7 @@ def _plain(name: str) -> str:
 def _thread(path: Path, experiment: _Experiment) -> Thread:
     """Return the totals of one thread from the first row of its file."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with opened(path) as file:
         data = file.read(32 + 8 * experiment.column_count)
     header = data[: len(_MAGIC) + 6]
     if not header.startswith(_MAGIC):

@@ -60,6 +60,8 @@ class _File:
     def __init__(self, path: Path) -> None:
         kind, footer = (FILES | _TRACE)[path.name]
         self.path = path
+        if not path.is_file():  # a pipe would be waited for
+            raise unusable(path, "found no regular file, expected a part of an HPCToolkit 4 database.")
         self._file = path.open("rb")
         self.size = os.fstat(self._file.fileno()).st_size
         self.notes: list[str] = []

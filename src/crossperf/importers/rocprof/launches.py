@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crossperf.documents import lines_of
 from crossperf.errors import ProfileFileError, several, some_of
 from crossperf.importers.files import SPELLINGS, unusable
 from crossperf.importers.measurement import Measurement, added_up
@@ -141,7 +142,7 @@ def launches_of(path: Path, counters: bool = True) -> list[RocprofLaunch]:
     """Return the launches of a table; without `counters` their names are enough."""
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
+            rows = [row for row in csv.reader(lines_of(file)) if row]
     except (OSError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise unusable(path, f"cannot be read ({reason}). Check the path.") from error

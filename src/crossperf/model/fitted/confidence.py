@@ -291,7 +291,8 @@ class Forecast:
     def chance_faster(self) -> Floats:
         """Return how likely the platform of each row is faster than that of each column (N x P x P)."""
         drawn_nbp = self._drawn_nbp
-        return np.asarray((drawn_nbp[:, :, :, None] < drawn_nbp[:, :, None, :]).mean(axis=1))
+        platforms = range(drawn_nbp.shape[2])
+        return np.stack([(drawn_nbp[:, :, p, None] < drawn_nbp).mean(axis=1) for p in platforms], axis=1)
 
 
 def _quantile(ordered_nbp: Floats, share_n: Floats) -> Floats:
@@ -344,7 +345,7 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
     if len(groups) < 2:
         return LEVELS.copy()
     part_n = (rng.permutation(len(groups)) % _PARTS)[number_n]
-    platforms = relative_np.shape[1]
+    platforms, shares = relative_np.shape[1], np.concatenate([(1 - LEVELS) / 2, (1 + LEVELS) / 2])
     inside_l, count = np.zeros(len(LEVELS)), 0
     for part in np.unique(part_n):
         own, others = np.flatnonzero(part_n == part), np.flatnonzero(part_n != part)
@@ -352,11 +353,11 @@ def _left_out_coverage(relative_np: Floats, groups_n: Integers, rng: np.random.G
         reference = rng.integers(platforms, size=len(own))
         own_np = relative_to(relative_np[own], reference)
         differs_np = np.arange(platforms) != reference[:, None]
-        difference_bpp = relative_np[others][:, :, None] - relative_np[others][:, None, :]
-        shares = np.concatenate([(1 - LEVELS) / 2, (1 + LEVELS) / 2])
-        low_lpp, high_lpp = np.split(np.quantile(difference_bpp, shares, axis=0), 2)
-        low_lnp, high_lnp = low_lpp[:, :, reference].swapaxes(1, 2), high_lpp[:, :, reference].swapaxes(1, 2)
-        inside_lnp = (own_np >= low_lnp) & (own_np <= high_lnp)
+        inside_lnp = np.empty((len(LEVELS), *own_np.shape), bool)
+        for p in np.unique(reference):  # each on its own: all pairs of many platforms would not fit into memory
+            rows, against_bp = reference == p, relative_np[others] - relative_np[others, p, None]
+            low_lp, high_lp = np.split(np.quantile(against_bp, shares, axis=0), 2)
+            inside_lnp[:, rows] = (own_np[rows] >= low_lp[:, None]) & (own_np[rows] <= high_lp[:, None])
         weight = (part_n == part).sum() / len(own)
         inside_l += weight * (inside_lnp & differs_np).sum(axis=(1, 2))
         count += weight * differs_np.sum()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from crossperf.documents import MEGABYTE, read_text
 from crossperf.schedule.policies import Ask, Policy
 from crossperf.schedule.slurm import controller
 from crossperf.schedule.slurm.controller import Queue, seconds_of
@@ -23,6 +24,8 @@ from crossperf.schedule.slurm.table import PartitionChoice, PartitionFacts, Stor
 
 #: Behind jobs without a limit Slurm predicts a start in some thousand years.
 _YEAR_S = 365 * 86400
+#: Slurm takes scripts of up to 4 MB; of a longer one nothing is read.
+_MOST_BYTES = 16 * MEGABYTE
 _SBATCH = WORDS["sbatch"]
 _SHORT_VALUES, _SHORT, _VARIABLES = _SBATCH["short_values"], _SBATCH["short"], _SBATCH["variables"]
 _FLAGS, _VALUED = frozenset(_SBATCH["flags"]), frozenset(_SBATCH["valued"])
@@ -137,7 +140,7 @@ def _short(letters: str, words: list[str]) -> Iterator[tuple[str, str]]:
 
 def _text_of(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
+        return read_text(path, _MOST_BYTES, errors="replace")
     except OSError:
         return ""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from crossperf.documents import read_text
 from crossperf.errors import CrossperfError, some_of
 from crossperf.files import locked
 from crossperf.records import OK, Run
@@ -112,27 +113,42 @@ def sacct_lines(text: str, where: str) -> Reading:
     return reading
 
 
+def from_sacct_file(path: str | os.PathLike[str]) -> Reading:
+    """Return the jobs of a file that holds what sacct printed."""
+    try:
+        return sacct_lines(read_text(path, errors="backslashreplace"), str(path))
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}), expected what 'sacct --parsable2' printed"
+        raise HistoryError(f"{path}: {problem}. Check the path.", path=str(path)) from error
+
+
 def from_jobcomp(path: str | os.PathLike[str]) -> Reading:
     """Return the jobs of a file of the plugin jobcomp/filetxt; a last line still being written is passed over."""
     try:
-        text = Path(path).read_text(encoding="utf-8", errors="backslashreplace")
+        text = read_text(path, errors="backslashreplace")
     except OSError as error:
         advice = "JobCompLoc in slurm.conf names it, with JobCompType=jobcomp/filetxt."
         raise HistoryError(f"{path}: cannot be read ({error.strerror}). {advice}", path=str(path)) from error
     reading = Reading()
     for number, line in enumerate(text.split("\n")[:-1], start=1):
-        if row := _JOBCOMP.fullmatch(line):
-            reading.jobs.append(_jobcomp_job(row))
+        row = _JOBCOMP.fullmatch(line)
+        job = _jobcomp_job(row) if row else None
+        if job is not None:
+            reading.jobs.append(job)
         elif line.strip():
             problem = f"found {line[:40]!r}, expected 'JobId=... Name=... JobState=...'"
             reading.problems.append(f"{path}, line {number:,}: {problem}; left out.")
     return reading
 
 
-def _jobcomp_job(row: re.Match[str]) -> FinishedJob:
+def _jobcomp_job(row: re.Match[str]) -> FinishedJob | None:
+    """Return a job; ``None`` where its times are none of a calendar."""
     seconds, cluster = 0.0, _CLUSTER.match(row[0])
     if not {row["start"], row["end"]} & {"Unknown", "None"} and row["nodes"] != "0":
-        seconds = (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).total_seconds()
+        try:
+            seconds = (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).total_seconds()
+        except ValueError:
+            return None
     names = (cluster[1] if cluster else "", row["job"], row["name"], row["user"], row["partition"])
     return FinishedJob(*names, row["state"], seconds, int(row["nodes"]), row["start"])
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossperf.errors import CrossperfError, PredictError, SettingsError, some_of
+from crossperf.errors import PredictError, SettingsError, some_of
 from crossperf.records import Prediction
 from crossperf.schedule.policies import RANGE_SIGMAS, Ask, Options, Policy
 from crossperf.schedule.slurm.controller import Queue
@@ -64,19 +62,6 @@ class WorkloadTimes:
     seconds: float | None = None
     nodes: int = 1
     cannot: frozenset[str] = frozenset()
-
-
-def read_predictions(path: Path) -> list[Prediction]:
-    """Return the predictions of a file that ``crossperf predict --json`` wrote."""
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        return [Prediction.from_json(prediction) for prediction in facts["predictions"]]
-    except OSError as error:
-        raise CrossperfError(f"{path}: cannot be read ({error.strerror}), expected predictions.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        problem = f"does not read as predictions ({type(error).__name__}: {error})"
-        expected = "what 'crossperf predict --json' writes"
-        raise CrossperfError(f"{path}: {problem}, expected {expected}.", path=str(path)) from error
 
 
 def from_predictions(predictions: Iterable[Prediction], reference: str) -> dict[Key, WorkloadTimes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -11,12 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crossperf.documents import MEGABYTE, parse, read_text
 from crossperf.errors import CrossperfError, did_you_mean, some_of
-from crossperf.plain import to_json
+from crossperf.plain import shown, to_json
 from crossperf.schedule.machines import price_of
 
 #: What errors call a mapping that was written out as partition=platform,...
 _ARGUMENT = "partitions"
+#: The number of the format of the file that `setup` writes.
+FORMAT = 1
+_MOST_BYTES = 16 * MEGABYTE
 
 
 class SiteError(CrossperfError):
@@ -74,21 +77,29 @@ class Site:
 
     def to_json(self) -> dict[str, Any]:
         """Return the site as JSON's own types, which `read` reads."""
-        return {"format": 1, "default": self.default, "partitions": to_json(self.places)}
+        return {"format": FORMAT, "default": self.default, "partitions": to_json(self.places)}
 
 
 def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
     """Return the site of a JSON file that `crossperf slurm setup` wrote, or of a CSV with partition and platform."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_text(path, _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         advice = "Expected partition=platform,... or a JSON or CSV file with them."
         raise _refusal(_ARGUMENT, f"{path} cannot be read ({reason}). {advice}") from error
     if not str(path).endswith(".json"):
-        return _site(csv.DictReader(text.splitlines(), skipinitialspace=True), default, str(path))
+        try:
+            entries = list(csv.DictReader(text.splitlines(), skipinitialspace=True))
+        except csv.Error as error:
+            raise _refusal(str(path), f"does not read as CSV ({error}), expected partition and platform.") from error
+        return _site(entries, default, str(path))
     try:
-        facts = json.loads(text)
+        facts = parse(text.encode())
+        if facts.get("format", FORMAT) != FORMAT:
+            raise _refusal(str(path), f"found format {shown(facts['format'])}, expected {FORMAT}. Upgrade crossperf.")
+        if not isinstance(facts.get("default"), str | None):
+            raise _refusal(str(path), f"found the default {shown(facts['default'])}, expected the name of a partition.")
         rows, stated = [dict(row) for row in facts["partitions"]], facts.get("default")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"does not read as a mapping ({type(error).__name__}: {error})"

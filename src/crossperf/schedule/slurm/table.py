@@ -14,9 +14,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+from crossperf.documents import MEGABYTE, read_bytes
 from crossperf.errors import CrossperfError
 from crossperf.files import whole
 from crossperf.schedule.slurm.names import Named, bytes_of
@@ -31,6 +31,7 @@ _PRIME = 67108859
 #: Multipliers of the four sums that make the digest of a key.
 _LANES = (40503, 15485863, 32452843, 49979687)
 _UNKNOWN = "-"
+_MOST_BYTES = 1024 * MEGABYTE
 #: The policy of a table that gives jobs a list of partitions, for Slurm to start them where it can first.
 LISTS = "list"
 #: Application, user and class of input; an empty user or input stands for any.
@@ -218,7 +219,7 @@ def _summed(fields: Sequence[str]) -> bytes:
 def read(path: str | os.PathLike[str]) -> StoredTable:
     """Return a table from its file; one that is not as it was written raises."""
     try:
-        data = Path(path).read_bytes()
+        data = read_bytes(path, _MOST_BYTES)
     except OSError as error:
         advice = "Write one with 'crossperf slurm table'."
         raise SlurmTableError(f"{path}: {error.strerror}, expected a table. {advice}", path=str(path)) from error

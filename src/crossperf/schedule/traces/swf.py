@@ -26,7 +26,7 @@ _COLUMNS = 18
 #: Status of lines that tell a part of a job of which another line tells the whole.
 _PARTS = (2, 3, 4)
 _CANCELLED = 5
-_HEADER = re.compile(r";\s*(\w+)\s*:\s*(\d+(?:,\d{3})*)")
+_HEADER = re.compile(r";\s*(\w+)\s*:\s*(\d{1,15}(?:,\d{3}){0,4})\b")
 _KB_PER_GB = 1024.0**2
 
 

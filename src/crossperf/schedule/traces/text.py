@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TextIO, cast
 
+from crossperf.documents import lines_of
 from crossperf.errors import some_of
 from crossperf.schedule.jobs import TraceError
 
@@ -25,9 +26,12 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line."""
     try:
         with opened(path, "rt") as file:
-            yield from enumerate(file, start=1)
+            yield from enumerate(lines_of(cast(TextIO, file)), start=1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path}: does not read as a whole gzip file ({error}). Copy it again.", path=path) from error
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror}), expected a trace of jobs. Check the path."
+        raise TraceError(f"{path}: {reason}", path=path) from error
 
 
 def rows(
