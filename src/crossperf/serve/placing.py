@@ -63,7 +63,7 @@ class QueueOption:
 
 
 @dataclass(frozen=True)
-class Placement:
+class QueueChoice:
     """A policy's choice: `choice` is ``None`` where the job should stay as it is, for the reason given.
 
     `cannot` names the queues that are not offered, with the reason.
@@ -83,7 +83,7 @@ def place(
     policy: str = "considerate",
     prices: Mapping[str, float] | None = None,
     seed: int = 0,
-) -> Placement:
+) -> QueueChoice:
     """Return which queue a policy chooses for a job whose run was predicted.
 
     Without a runtime in the run, the job's time limit stands for its time where it was profiled, and an hour without
@@ -99,10 +99,12 @@ def place(
     cannot = {queue.name: _why_not(prediction, queue) for queue in queues if queue.platform not in times.spans}
     if prediction.is_unknown:
         word = f"the run looks {UNKNOWN} to the model, so nothing should be changed by its prediction"
-        return Placement(None, word, policy, (), cannot)
+        return QueueChoice(None, word, policy, (), cannot)
     offered = {queue.name: queue for queue in queues if queue.platform in times.spans}
     if not offered:
-        return Placement(None, "no queue is on a platform that the model knows and that can run it", policy, (), cannot)
+        return QueueChoice(
+            None, "no queue is on a platform that the model knows and that can run it", policy, (), cannot
+        )
     seconds = times.seconds or job.requested_s or ranking.UNKNOWN_S
     choices = [
         PartitionChoice(name, span.relative, span.low, span.high, span.runs)
@@ -122,7 +124,7 @@ def place(
     options = tuple(_option(choice, offered, facts, seconds, job.nodes) for choice in choices)
     best = options[chosen]
     reason = f"{best.name} ({best.platform}): about {best.run_s:.3g} s to run after {best.wait_s:.3g} s of waiting"
-    return Placement(best.name, reason, policy, options, cannot)
+    return QueueChoice(best.name, reason, policy, options, cannot)
 
 
 def _why_not(prediction: Prediction, queue: JobQueue) -> str:

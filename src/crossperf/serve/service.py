@@ -32,7 +32,7 @@ from crossperf.serve.atlas import Atlas
 from crossperf.serve.drift import Drift, drift
 from crossperf.serve.evaluations import Evaluations
 from crossperf.serve.models import Models, ServedModel, UnknownNameError
-from crossperf.serve.placing import JobQueue, JobRequest, Placement, place
+from crossperf.serve.placing import JobQueue, JobRequest, QueueChoice, place
 from crossperf.serve.readers import Readers
 from crossperf.serve.store import ComparedRun, Forecasted, NotOfferedError, RunStore
 
@@ -189,7 +189,7 @@ class Service:
         model: str | None = None,
         can: Sequence[str] | None = None,
         keep: bool = False,
-    ) -> tuple[Placement, Prediction]:
+    ) -> tuple[QueueChoice, Prediction]:
         """Return a policy's choice for the job of one run, and the prediction behind it."""
         answered = self.predict(runs, model=model, can=can, keep=keep)
         if len(answered) != 1:
