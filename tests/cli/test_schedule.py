@@ -193,7 +193,7 @@ def refused(crossperf: Crossperf, folder: Path, *arguments: str) -> Done:
 # What is asked for besides the truth and the machines, and what the sentence must name.
 BAD = {
     "no-trace": (["--jobs", "none.swf"], ["--jobs", "none.swf", "no such file"]),
-    "no-jobs": (["--jobs", "0"], ["--jobs", "1 or more"]),
+    "no-jobs": (["--jobs", "0"], ["--jobs", "expected 1 to 100,000,000"]),
     "line": (["--jobs", "bad.swf"], ["bad.swf, line 2", "found 3 columns, expected 18"]),
     "negative": (["--jobs", "negative.swf"], ["negative.swf: found no job that ran", "1 with a run time below 0"]),
     "policy": (["--jobs", "5", "--policy", "fastst"], ["--policy", "did you mean 'fastest'"]),

@@ -88,5 +88,7 @@ def test_more_platforms_than_are_named_get_names_and_classes_of_their_own() -> N
 
 @pytest.mark.parametrize("setting", [{"apps": 0}, {"repeats": 0}, {"platforms": 0}, {"noise": -0.1}])
 def test_settings_out_of_range_are_refused(setting: dict[str, int]) -> None:
-    with pytest.raises(SettingsError, match=r"expected counts of 1 or more and noise of 0 or more"):
+    with pytest.raises(
+        SettingsError, match=r"expected counts of 1 or more, 10,000,000 runs at most, and noise of 0 or more"
+    ):
         toy.make_table(**setting)

@@ -62,4 +62,4 @@ def test_the_constant_answer_takes_the_next_platform_where_the_first_cannot_run(
     picked = [next(p for p in preferred if not np.isnan(row_p[p])) for row_p in log_time_wp]
     right = [row_p[p] == np.nanmin(row_p) for p, row_p in zip(picked, log_time_wp, strict=True)]
     assert constant.fastest_share == pytest.approx(np.mean(right))
-    assert "where that cannot run: right for" in sentences.of_constant(constant)
+    assert "where that cannot run): right for" in sentences.of_constant(constant)

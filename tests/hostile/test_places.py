@@ -122,7 +122,7 @@ def bounded() -> Iterator[None]:
     used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(SOON_S)
-    resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 30), hard))
+    resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 30), hard))
     try:
         yield
     finally:

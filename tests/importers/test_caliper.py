@@ -256,6 +256,14 @@ def test_damaged_records_are_one_clear_error(line: str, tmp_path: Path) -> None:
         caliper.read(path)
 
 
+@pytest.mark.parametrize("line", ["__rec=node,id=90,attr=8,data=x,parent=90", "__rec=node,id=090,attr=8,parent=90=3"])
+def test_a_node_that_is_its_own_parent_is_refused_and_not_followed_for_ever(line: str, tmp_path: Path) -> None:
+    path = cali(tmp_path / "a.cali", {"sum#time.duration": EXCLUSIVE})
+    path.write_text(path.read_text().replace("__rec=globals", f"{line}\n__rec=globals"))
+    with pytest.raises(ProfileFileError, match="node 90 that is its own parent"):
+        caliper.read(path)
+
+
 def test_a_missing_reader_is_named_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,7 @@ def test_the_document_is_sound_openapi() -> None:
 
 def test_the_document_and_the_routes_are_the_same(service: Service) -> None:
     app: Any = create(service, context=Context(service))
-    (mount,) = [route for route in app._app.routes if isinstance(route, Mount)]
+    (mount,) = [route for route in app._app.routes if isinstance(route, Mount) and route.path == PREFIX]
     routed = {
         (mount.path + route.path, method.lower())
         for route in mount.routes

@@ -155,7 +155,7 @@ def test_a_browser_logs_in_with_a_cookie_that_others_cannot_use(guarded: Running
 def test_answers_forbid_framing_sniffing_and_foreign_content(server: Running) -> None:
     headers = server.ask("GET", "/health").headers
     assert headers["content-security-policy"].startswith("default-src 'none'")
-    assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+    assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "same-origin"
     assert "server" not in headers
     page = server.ask("GET", "/api/../login")
     assert "unsafe" not in page.headers["content-security-policy"]

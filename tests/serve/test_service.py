@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -30,6 +32,14 @@ from crossperf.serve.placing import JobQueue, place
 from crossperf.serve.service import Service
 from crossperf.serve.store import ComparedRun, NotOfferedError, RunStore, StoreError
 
+T = TypeVar("T")
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own: a browser of another test may have a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
+
 
 @pytest.fixture
 def runs(service: Service) -> list[Run]:
@@ -46,7 +56,7 @@ def test_a_batch_of_requests_is_answered_as_each_alone(shipped: TrainedModel, ru
         )
         return list(zip(own, levels, strict=True)), batches.passes
 
-    pairs, passes = asyncio.run(together())
+    pairs, passes = _run(together())
     assert passes == 1
     for (own, level), run in zip(pairs, runs, strict=True):
         (alone,) = predict(shipped, [run.to_json()], level=level).predictions
@@ -65,7 +75,7 @@ def test_a_fault_in_one_request_of_a_batch_is_its_own(shipped: TrainedModel, run
         ]
         return await asyncio.gather(*asked, return_exceptions=True)
 
-    first, second, third = asyncio.run(together())
+    first, second, third = _run(together())
     assert len(first) == len(third) == 1 and isinstance(second, CrossperfError)
 
 

@@ -146,6 +146,7 @@ def _read_cali(path: Path) -> _CaliperProfile:
         advice = "JSON that cali-query writes ('cali-query -f json-split') is read without it."
         raise MissingDependencyError(f"{path}: {needed}. {advice}", path=str(path)) from error
     text = text_of(path, "a Caliper profile", errors="replace")
+    _refuse_own_parents(path, text)
     reader = CaliperReader()
     try:
         reader.read(text.splitlines())
@@ -163,6 +164,18 @@ def _read_cali(path: Path) -> _CaliperProfile:
         own = {name: value for name, value in record.items() if name not in profile.facts}
         _add(profile, own, _place(record))
     return profile
+
+
+def _refuse_own_parents(path: Path, text: str) -> None:
+    """Raise where a node is its own parent: Caliper's reader, which walks up to a node without one, would never end."""
+    for line in text.splitlines():
+        if line.startswith("__rec=node"):
+            # A field may hold several values, of which the first counts; what is no number the reader refuses itself.
+            fields = {
+                field.split("=")[0]: as_number(field.partition("=")[2].split("=")[0]) for field in line.split(",")
+            }
+            if fields.get("parent") is not None and fields["parent"] == fields.get("id"):
+                _fail(path, f"node {fields['parent']:g} that is its own parent")
 
 
 def _place(record: Mapping[str, Any]) -> Any:

@@ -234,7 +234,7 @@ def test_what_a_table_lacks_is_one_sentence_and_nothing_is_written(crossperf: Cr
     common = ("slurm", "table", "-o", "t", "--partitions", "cpu=epyc-2,big=genoa")
     assert_one_sentence(crossperf(*common), "found nothing to go by")
     assert_one_sentence(crossperf(*common, "model"), "MODEL without RUNS")
-    assert_one_sentence(crossperf(*common, "--predictions", "p.json"), "does not read as predictions")
+    assert_one_sentence(crossperf(*common, "--predictions", "p.json"), "found no format")
     assert_one_sentence(crossperf(*common, "--times", "times.csv", "--policy", "fastets"), "did you mean 'fastest'")
     other = ("slurm", "table", "-o", "t", "--partitions", "cpu=epyc-2,x=never", "--times", "times.csv")
     assert_one_sentence(crossperf(*other), "no key with two partitions")

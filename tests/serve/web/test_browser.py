@@ -266,12 +266,12 @@ def test_it_works_without_script(open_page: Opener) -> None:
         page = seen.page
         page.get_by_role("textbox", name="A run as JSON").fill(json.dumps(asked().to_json()))
         page.get_by_role("button", name="Ask", exact=True).click()
-        assert page.locator("table.answer tbody tr").count() == 4
+        expect(page.locator("table.answer tbody tr")).to_have_count(4)
         page.locator(".toggles-beside").get_by_label("no", exact=True).check()
         page.get_by_role("button", name="Answer again").click()
-        assert page.locator("table.answer tbody tr").count() == 2
+        expect(page.locator("table.answer tbody tr")).to_have_count(2)
         page.get_by_role("link", name="Show what drives the answer").click()
-        assert page.locator("table.why tbody tr").count() == 8
+        expect(page.locator("table.why tbody tr")).to_have_count(8)
         seen.go("/map?at=2")
         assert page.locator("table.truth tbody tr").count() >= 2
         seen.go("/platforms?compare=cpu-a&compare=gpu-a&only=differences")
