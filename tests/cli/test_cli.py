@@ -145,7 +145,11 @@ def test_a_bad_request_to_evaluate_is_one_sentence(
     assert_one_sentence(crossperf("evaluate", runs_file, *arguments), words)
 
 
-def test_a_result_that_cannot_be_written_is_still_shown(crossperf: Crossperf, runs_file: Path) -> None:
+def test_a_result_that_cannot_be_written_any_more_is_still_shown(
+    crossperf: Crossperf, runs_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.setattr("crossperf.cli.output.refuse_unless_json", lambda path: path.parent.rmdir())
     done = crossperf("evaluate", runs_file, "--models", "median", "--json", "gone/e.json")
     assert done.status == 1
     assert "always taking" in done.stdout

@@ -170,7 +170,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(
     Path("locked").mkdir(mode=0o555)
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked")  # root may write anywhere
     done = crossperf("report", evaluation_file, "-o", "locked/report")
-    assert_one_sentence(done, "locked/report: its folder cannot be written to")
+    assert_one_sentence(done, "locked/report: cannot be written (Permission denied)")
 
 
 @pytest.mark.parametrize("command", [("report",), ("plot", "order")])

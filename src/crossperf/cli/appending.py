@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.options import PATH
+from crossperf.cli.options import NEW_FILE
 from crossperf.cli.output import say
 from crossperf.errors import CollectError, CrossperfError, several
 from crossperf.files import refuse_unless_lines, refuse_unless_regular
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crossperf.collect.guard import Guard
 
 RUNS = click.option(
-    "-o", "--output", type=PATH, default=Path("runs.jsonl"), help="Runs are added to the end of this file."
+    "-o", "--output", type=NEW_FILE, default=Path("runs.jsonl"), help="Runs are added to the end of this file."
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from crossperf.cli.options import PATH, FiniteRange
+from crossperf.cli.options import NEW_FOLDER, PATH, FiniteRange
 from crossperf.cli.output import say, tell, wrote
 from crossperf.errors import CollectError, SettingsError, several
 from crossperf.files import whole
@@ -19,7 +19,7 @@ Names = tuple[str, ...]
 
 @click.command()
 @click.argument("spec_file", metavar="SPEC", type=PATH)
-@click.option("-o", "--output", type=PATH, required=True, help="The folder of the campaign.")
+@click.option("-o", "--output", type=NEW_FOLDER, required=True, help="The folder of the campaign.")
 @click.option("--platform", "names", multiple=True, help="Platforms of SPEC to time here; may be repeated.")
 @click.option("--counts", "count_names", multiple=True, help="Counts of SPEC to take here; may be repeated.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign that OUTPUT holds.")
