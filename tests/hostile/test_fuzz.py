@@ -30,11 +30,6 @@ def test_a_file_made_unsound_is_read_or_refused(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_sound_file_is_taken(name: str, tmp_path: Path) -> None:
-    assert fuzz.read(BY_NAME[name], BY_NAME[name].sound(), tmp_path)
-
-
-@pytest.mark.parametrize("name", BY_NAME)
 def test_any_bytes_are_read_or_refused(name: str, tmp_path: Path) -> None:
     @BRIEF
     @given(st.binary(max_size=300))

@@ -81,10 +81,12 @@ def refuse_unless_reachable(
         folder = target.parent
         while makes_folders and not folder.exists():
             folder = folder.parent
-        if not stat.S_ISDIR(folder.stat().st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
-        to_change = [folder, *([target] if facts and stat.S_ISREG(facts.st_mode) else [])]
-        if not all(os.access(own, os.W_OK) for own in to_change):
+        if not folder.exists():
+            problem = f"the folder {Path(path).parent} does not exist. Make it, or choose another place."
+            raise kind(f"{os.fspath(path)}: {problem}", path=str(path))
+        if facts and stat.S_ISREG(facts.st_mode):
+            os.close(os.open(target, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))  # some refuse even root
+        if not os.access(folder, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
