@@ -45,3 +45,28 @@ def test_an_hour_of_fuzzing_covers_every_reader(capsys: pytest.CaptureFixture[st
     assert [line.split()[0] for line in counts] == [target.name for target in TARGETS]
     assert total.startswith(f"{len(TARGETS)} readers: {len(TARGETS)} files, ")
     assert " 0 failed, 0 of them hung, " in total
+
+
+_LONG = b"9" * 400
+#: What fuzzing met once, cut down to what mattered.
+MET = {
+    "a limit of 400 digits": ("script", b"#!/bin/bash\n#SBATCH --time=" + _LONG + b"\n"),
+    "days of 400 digits": ("script", b"#!/bin/bash\n#SBATCH -t " + _LONG + b"-1\n"),
+    "nodes of 5,000 digits": ("script", b"#!/bin/bash\n#SBATCH -N " + b"9" * 5000 + b"\n"),
+    "a share of 400 digits": (
+        "perf-json",
+        b'{"counter-value": "3.0", "unit": "", "event": "page-faults", "pcnt-running": ' + _LONG + b"}\n",
+    ),
+    "a runtime of 400 digits": (
+        "body-predict",
+        b'{"app": "a", "input": "1", "platform": "epyc-1t", "runtime_s": ' + _LONG + b', "counters": {"threads": 1}}',
+    ),
+    "a limit of hardly any time": ("swf", b"1 10 5 91 1 -1 2048 1 2e-317 4096 1 3 1 2 1 1 -1 -1\n"),
+    "throughputs that are no JSON": ("throughputs", b"{"),
+}
+
+
+@pytest.mark.parametrize("what", MET)
+def test_a_file_that_failed_once_is_read_or_refused(what: str, tmp_path: Path) -> None:
+    name, data = MET[what]
+    fuzz.read(BY_NAME[name], data, tmp_path)
