@@ -21,6 +21,8 @@ from crossperf.workers.parcels import Parcel
 #: A function of a module that returns a parcel, whatever plain values and parcels it takes.
 Function = Callable[..., Parcel]
 _CODE = "code"
+#: The tables that this process holds for others, by fingerprint.
+HELD: dict[str, Parcel] = {}
 
 
 @cache
@@ -42,6 +44,17 @@ class Shared:
         return _loaded(self.fingerprint, self.path)
 
 
+@dataclass(frozen=True)
+class Held:
+    """A parcel that every worker of the cluster holds in memory, by its fingerprint."""
+
+    fingerprint: str
+
+    def load(self) -> Parcel:
+        """Return the parcel, in a worker."""
+        return HELD[self.fingerprint]
+
+
 @lru_cache(maxsize=2)
 def _loaded(fingerprint: str, path: str) -> Parcel:
     try:
@@ -57,7 +70,7 @@ def _loaded(fingerprint: str, path: str) -> Parcel:
 
 
 @dataclass(frozen=True)
-class Call:
+class WorkCall:
     """A function by name, its arguments, and where the answer must not differ: the sender's versions and threads."""
 
     function: str
@@ -70,10 +83,10 @@ class Call:
         refuse_other_versions(self.versions)
         with threads.limited(self.threads):
             function = function_of(self.function)
-            return function(*(own.load() if isinstance(own, Shared) else own for own in self.arguments))
+            return function(*(own.load() if isinstance(own, Shared | Held) else own for own in self.arguments))
 
 
-def run(call: Call) -> Parcel:
+def run(call: WorkCall) -> Parcel:
     """Return the answer of a call; what engines send to workers."""
     return call.run()
 

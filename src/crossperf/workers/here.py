@@ -13,12 +13,16 @@ from crossperf.workers.parcels import Parcel
 class Here:
     """A worker that is this process.
 
-    >>> Here().submit(lambda parcel: parcel, Parcel({"fold": 0})).result().facts
+    >>> worker = Here()
+    >>> answer = worker.submit(Parcel, {"fold": 0})
+    >>> worker.start()
+    >>> answer.result().facts
     {'fold': 0}
     """
 
     def __init__(self) -> None:
         self.threads = threads.here()
+        self._waiting: list[tuple[Future[Parcel], Function, tuple[Any, ...]]] = []
 
     def capacity(self) -> int:
         """Return 1: a call is answered before the next is asked."""
@@ -29,10 +33,13 @@ class Here:
         return parcel
 
     def submit(self, function: Function, *arguments: Any) -> Future[Parcel]:
-        """Call a function now; what it raises is raised here."""
+        """Have a function called at the next `start`."""
         future: Future[Parcel] = Future()
-        future.set_result(function(*arguments))
+        self._waiting.append((future, function, arguments))
         return future
 
     def start(self) -> None:
-        """Do nothing: there is nothing left to start."""
+        """Call what was submitted; what it raises is raised here."""
+        for future, function, arguments in self._waiting:
+            future.set_result(function(*arguments))
+        self._waiting.clear()

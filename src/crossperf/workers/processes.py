@@ -18,7 +18,7 @@ from typing import Any
 
 from crossperf.errors import SettingsError, WorkerError
 from crossperf.workers import threads as threading_of
-from crossperf.workers.calls import Call, Function, Shared, name_of, run
+from crossperf.workers.calls import Function, Shared, WorkCall, name_of, run
 from crossperf.workers.parcels import Parcel
 
 #: How often a piece is begun whose process was killed: a piece that takes more memory than there is kills each.
@@ -49,12 +49,12 @@ class Processes:
 
     def submit(self, function: Function, *arguments: Any) -> Future[Parcel]:
         """Have a function called in the next process that is free."""
-        return self._drivers.submit(self._run, Call(name_of(function), arguments, self.threads))
+        return self._drivers.submit(self._run, WorkCall(name_of(function), arguments, self.threads))
 
     def start(self) -> None:
         """Do nothing: each call is sent at once."""
 
-    def _run(self, call: Call) -> Parcel:
+    def _run(self, call: WorkCall) -> Parcel:
         slot = self._slots.get()
         try:
             return slot.run(call)
@@ -76,7 +76,7 @@ class _Slot:
         self._pool: Any = None
         self._closed = False
 
-    def run(self, call: Call) -> Parcel:
+    def run(self, call: WorkCall) -> Parcel:
         """Return the answer of a call; begun again where the process was killed, a few times."""
         from joblib.externals.loky.process_executor import BrokenProcessPool
 

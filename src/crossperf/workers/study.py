@@ -5,6 +5,7 @@ The seam between studies and what runs them is `Workers.submit`. Answers are the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from crossperf.workers.calls import Function, name_of, own_versions
 from crossperf.workers.kept import Kept, Piece
 from crossperf.workers.parcels import Parcel
 
+#: How often engines are asked how many workers they have, in seconds, where no answer comes.
+_LOOK_S = 1.0
 #: Called before a piece begins, or when one is done, with its label, the number of pieces done and that of all.
 Progress = Callable[[str, int, int], None]
 
@@ -97,6 +100,7 @@ class Study:
         done, total = len(questions) - len(left), len(questions)
         running: dict[Future[Parcel], int] = {}
         waiting = iter(left)
+        last: tuple[str, int, int] | None = None
         try:
             while True:
                 for i in _next(waiting, workers.capacity() - len(running)):
@@ -105,12 +109,13 @@ class Study:
                         shared[table.fingerprint] = workers.share(table)
                     call = (self.function, shared[table.fingerprint], dict(questions[i].facts))
                     running[workers.submit(*call)] = i
-                workers.start()
-                if progress:
-                    progress(_labels(questions, running), done, total)
-                if not running:
+                if progress and (shown := (_labels(questions, running), done, total)) != last:
+                    progress(*(last := shown))
+                if done == total:
                     return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                workers.start()
+                # Ended now and then, so that workers that come or go are seen.
+                for future in _completed(running):
                     i = running.pop(future)
                     answer = future.result()
                     if kept is not None:
@@ -120,6 +125,14 @@ class Study:
         finally:
             for future in running:
                 future.cancel()
+
+
+def _completed(running: Mapping[Future[Parcel], int]) -> list[Future[Parcel]]:
+    """Return what has an answer; waited for, but not for ever."""
+    if not running:
+        time.sleep(_LOOK_S)
+    done = wait(running, timeout=_LOOK_S, return_when=FIRST_COMPLETED).done
+    return sorted(done, key=lambda future: future.exception() is not None)  # answers are kept before an error ends all
 
 
 def _next(numbers: Iterator[int], count: int) -> Iterator[int]:
