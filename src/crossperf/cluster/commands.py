@@ -113,3 +113,10 @@ def start(partition: str, arguments: Sequence[str], stdin: bytes | None = None, 
 def listed(text: str) -> list[str]:
     """Return the words of a list as Slurm prints it; ``(null)`` has none."""
     return [] if text in ("", "(null)") else text.split(",")
+
+
+def array_limit() -> int:
+    """Return how many elements an array may have on this cluster."""
+    match = re.search(r"^MaxArraySize\s*=\s*(\d+)", ask("scontrol", "show", "config"), re.MULTILINE)
+    # Slurm bounds the highest number, which is below this.
+    return max(1, int(match[1])) if match else 1001
