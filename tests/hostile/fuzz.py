@@ -7,6 +7,7 @@ but a value or one of our sentences is kept in the folder ``fuzz-failures``, and
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import resource
 import signal
@@ -15,7 +16,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ from tests.hostile.targets import BY_NAME, Target
 
 #: Seconds of a processor, and by the clock, after which a reader counts as hung; a busy machine may let it wait.
 _HUNG, _HUNG_BY_THE_CLOCK = 30, 300
+#: Bytes of memory that a reader may take, beyond what this process has taken when it begins.
+_MEMORY = 4 << 30
 _KEPT = Path("fuzz-failures")
 
 
@@ -52,6 +55,18 @@ def _hung(*_: Any) -> None:
     raise TimeoutError(f"no answer within {_HUNG} s of a processor, or {_HUNG_BY_THE_CLOCK} s")
 
 
+@contextlib.contextmanager
+def _bounded() -> Iterator[None]:
+    """Let a reader that takes too much memory meet a `MemoryError`, before the machine ends some process."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 class Tally(NamedTuple):
     """How many files were tried, taken, and failed on, and for how many of the last no answer came in time."""
 
@@ -65,8 +80,9 @@ def _run(target: Target, seconds: float, seed: int) -> Tally:
     """Try one reader for some seconds."""
     tried = taken = failed = hung = 0
     slowest, rng = 0.0, random.Random(seed)  # noqa: S311
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as limits:
         assert read(target, target.sound(), Path(place)), f"{target.name}: the sound file is refused"
+        limits.enter_context(_bounded())
         end = time.monotonic() + seconds
         while not tried or time.monotonic() < end:
             state = rng.getstate()

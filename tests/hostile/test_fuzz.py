@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.hostile import fuzz
+from tests.hostile.target import Target
 from tests.hostile.targets import BY_NAME, TARGETS
 
 #: Unsound files for each reader: a second or two. The same ones each time, and hypothesis tells the seed of a failure.
@@ -70,3 +71,20 @@ MET = {
 def test_a_file_that_failed_once_is_read_or_refused(what: str, tmp_path: Path) -> None:
     name, data = MET[what]
     fuzz.read(BY_NAME[name], data, tmp_path)
+
+
+def test_a_reader_that_takes_too_much_memory_fails_and_the_file_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def greedy(path: Path) -> None:
+        if path.read_bytes() != b"sound":
+            bytearray(6 << 30)
+
+    monkeypatch.setattr(fuzz, "_KEPT", tmp_path / "kept")
+    monkeypatch.setattr(fuzz, "mutated", lambda *_: b"unsound")
+    monkeypatch.setitem(fuzz.BY_NAME, "greedy", Target("greedy", "file", lambda: b"sound", greedy))
+    assert fuzz.main(["--seconds", "0", "--seed", "1", "--only", "greedy"]) == 1
+    assert (tmp_path / "kept" / "greedy-1-0").read_bytes() == b"unsound"
+    printed = capsys.readouterr()
+    assert "1 files, 0 taken, 1 failed, 0 of them hung" in printed.out
+    assert "MemoryError" in printed.err
