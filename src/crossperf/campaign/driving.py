@@ -100,12 +100,18 @@ class Driver:
         return sum(len(known.open) for known in self._ledger.open)
 
     def _adopt(self) -> None:
-        """Cancel arrays whose number was not noted: their driver was killed before their jobs had anything to do."""
-        for known in self._ledger.open:
-            if known.job is None:
-                if number := self._jobs.find(known.name):
-                    self._jobs.cancel([JobArray(known.name, number, known.size)])
-                self._ledger.add(known.name, lost="the driver was ended while it submitted this array")
+        """Take up arrays whose number was not noted, since their driver was killed; those that it left half-made go."""
+        for known in [known for known in self._ledger.open if known.job is None]:
+            number = self._jobs.find(known.name)
+            array = JobArray(known.name, number, known.size) if number else None
+            if array and self._jobs.is_whole(array):
+                self._ledger.add(known.name, job=array.job)
+                continue
+            if array:
+                self._jobs.cancel([array])
+            for element in range(known.size):
+                self._merger.merge(known.name, element)
+            self._ledger.add(known.name, lost="the driver was ended while it submitted this array")
 
     def _look(self) -> None:
         """Ask Slurm about all elements at once, and merge what they wrote."""

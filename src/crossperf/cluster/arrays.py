@@ -115,6 +115,10 @@ class JobArrays:
         """Return the number of the array that was submitted under a name, where squeue still shows it."""
         return next(iter(slurm.shown([name])), None)
 
+    def is_whole(self, array: JobArray) -> bool:
+        """Tell whether every element has its call: a driver that is killed while it submits may leave some without."""
+        return all((self.folder / f"{array.id(number)}_submitted.pkl").exists() for number in range(array.size))
+
     def cancel(self, arrays: Iterable[JobArray], elements: Sequence[int] | None = None) -> None:
         """Cancel arrays, or some of their elements; those that have ended already are passed over."""
         for array in arrays:
