@@ -4,12 +4,17 @@ import json
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from crossperf.campaign import log
 from crossperf.campaign.ledger import JOBS, Ledger
+from tests.campaign import stand_in
 from tests.campaign.site_stand_in import asked, command, crossperf, n_visits, names, prepare, statuses, table
+from tests.campaign.test_campaign import DUMPING
+from tests.collect.real import need
 from tests.schedule.slurm.cluster import Cluster, until
 
 pytest.importorskip("submitit")
@@ -108,7 +113,6 @@ def test_the_controller_may_be_restarted_in_the_middle(slurm: Cluster, tmp_path:
     slurm.stop_controller()
     before = n_visits(out)
     until(lambda: n_visits(out) > before, "a visit while the controller is down")
-    time.sleep(2)
     slurm.start_controller()
     _, error = driver.communicate(timeout=90)
     assert driver.returncode == 0, error
@@ -118,12 +122,13 @@ def test_the_controller_may_be_restarted_in_the_middle(slurm: Cluster, tmp_path:
     assert asked(tmp_path) == dict.fromkeys(names(inputs), 1)
 
 
-def test_an_element_that_slurm_starts_again_goes_on_where_its_log_ends(slurm: Cluster, tmp_path: Path) -> None:
+def test_an_element_that_is_preempted_goes_on_where_its_log_ends(slurm: Cluster, tmp_path: Path) -> None:
     inputs, out = [f"i{number} 0.6 0" for number in range(4)], tmp_path / "out"
     spec, site = prepare(tmp_path, inputs, batch=4, platforms=["small"])
+    site.write_text(site.read_text().replace('partition = "cpu"', 'partition = "spare"\nexclusive = true'))
     driver = begin(spec, site, out)
     until(lambda: n_visits(out) >= 1, "a visit")
-    slurm.output("scontrol", "requeue", *jobs_of(slurm))  # as preemption and a failed node do
+    slurm.submit("--partition=urgent", "--exclusive", "--time=1", wrap="sleep 0.2")
     _, error = driver.communicate(timeout=90)
     assert driver.returncode == 0, error
     assert set(statuses(out).values()) == {"ok"}
@@ -153,9 +158,9 @@ def test_an_input_beyond_the_time_limit_is_named_and_the_others_are_measured_onc
 def test_a_job_that_is_killed_outright_loses_the_input_that_it_was_at_alone(slurm: Cluster, tmp_path: Path) -> None:
     inputs, out = ["deadly 0 0", *QUICK[:3]], tmp_path / "out"
     spec, site = prepare(tmp_path, inputs, batch=4, platforms=["small"])
-    # It kills its job, as a node does that fails: with all that runs in it, at once.
+    # It kills the process that measures it, without a word, as a node does that fails.
     text = (tmp_path / "script").read_text()
-    kill = 'if [ "$1" = deadly ]; then scancel --signal=KILL --full "$SLURM_JOB_ID"; sleep 9; fi\n'
+    kill = 'if [ "$1" = deadly ]; then kill -9 $PPID; sleep 9; fi\n'
     (tmp_path / "script").write_text(text.replace("sleep", f"{kill}sleep", 1))
     site.write_text(site.read_text().replace("at_once = 2", "at_once = 2\ntries = 2"))
     done = crossperf(*command(spec, site, out)[3:])
@@ -214,3 +219,108 @@ def test_status_and_cancel_without_a_driver_merge_what_jobs_wrote(slurm: Cluster
     crossperf("campaign", "cancel", out)
     assert not jobs_of(slurm)
     assert [run["status"] == "ok" for run in table(out)] == [True, False]
+
+
+def test_a_site_that_the_cluster_does_not_have_is_refused_before_anything_is_submitted(
+    slurm: Cluster, tmp_path: Path
+) -> None:
+    spec, site = prepare(tmp_path, QUICK)
+    good = site.read_text()
+    bad = good.replace('partition = "cpu"', 'partition = "cpus"\nconstraint = "x86"').replace(
+        'time = "5"', 'time = "2-0"'
+    )
+    site.write_text(bad)
+    checked = crossperf("campaign", spec, "--site", site, "--check", check=False)
+    assert checked.returncode == 1
+    known = "expected one of big, cpu, gpu, spare, urgent"
+    assert checked.stdout.splitlines() == [
+        f"small: partition cpus: no partition 'cpus' (did you mean 'cpu'?), {known}",
+        "large: partition big: time is 2-0, and partition big allows 1-00:00:00",
+    ]
+    refused = crossperf(*command(spec, site, tmp_path / "out")[3:], check=False)
+    assert refused.returncode == 1
+    assert "platform small: no partition 'cpus'" in refused.stderr
+    assert "Nothing was submitted" in refused.stderr
+    assert not jobs_of(slurm)
+    assert not (tmp_path / "out").exists()
+    changes = {
+        "cpus = 1": ("cpus = 99", "cpus is 99, and the largest node of partition cpu has 2"),
+        "at_once = 2": ('gres = "gpu:9"', "gres is gpu:9, and nodes of partition cpu have none"),
+        "batch = 3": ('constraint = "genoa"', "constraint names 'genoa', and nodes of partition cpu have cascade, x86"),
+        'time = "5"': ('memory = "1T"', "Slurm would refuse its jobs (allocation failure: "),
+    }
+    for before, (after, sentence) in changes.items():
+        site.write_text(good.replace(before, after))
+        assert sentence in crossperf("campaign", spec, "--site", site, "--check", check=False).stdout
+    site.write_text(good)
+    assert crossperf("campaign", spec, "--site", site, "--check").stdout.splitlines() == [
+        "small: partition cpu: ok, 2 nodes; a job would start at once",
+        "large: partition big: ok, 1 node; a job would start at once",
+    ]
+
+
+def test_a_program_that_is_missing_on_the_node_is_named_for_each_input_and_can_be_tried_again(
+    slurm: Cluster, tmp_path: Path
+) -> None:
+    spec, site = prepare(tmp_path, QUICK[:2], platforms=["small"])
+    good, out = site.read_text(), tmp_path / "out"
+    site.write_text(good.replace('"export PLATFORM=small"', f'"mv {tmp_path}/script {tmp_path}/moved"'))
+    crossperf(*command(spec, site, out)[3:])
+    assert len(statuses(out)) == 2
+    assert all("no such file. Check the path of the command" in status for status in statuses(out).values())
+    (tmp_path / "moved").rename(tmp_path / "script")
+    site.write_text(good)
+    crossperf(*command(spec, site, out, "--retry-failed")[3:])
+    assert list(statuses(out).values()) == ["ok", "ok"]
+
+
+def test_a_platforms_own_program_and_its_counts_go_through_slurm_as_on_this_machine(
+    slurm: Cluster, tmp_path: Path
+) -> None:
+    need("qemu-x86_64", "gcc")
+    pytest.importorskip("capstone")
+    spec = stand_in.prepare(tmp_path, "[quick]\nn = [1, 2, 3]\n[crash]\nn = [1]\n")
+    source = tmp_path / "counted.c"
+    source.write_text(DUMPING)
+    subprocess.run(["gcc", "-O1", "-o", str(tmp_path / "counted"), str(source)], check=True)
+    changed = spec.read_text().replace('tool = "valgrind"\nprogram = "program"', 'tool = "qemu"\nprogram = "counted"')
+    spec.write_text(changed.replace("visits = 1", "visits = 2"))
+    site = tmp_path / "site.toml"
+    table_of = '[platforms.{}]\npartition = "{}"\ncpus = 1\nbatch = 2\n'
+    site.write_text("poll_s = 0.2\n" + table_of.format("one", "cpu") + table_of.format("two", "big"))
+    out = tmp_path / "out"
+    crossperf(*command(spec, site, out)[3:])
+    runs = table(out)
+    # Two visits of three repeats for each input that ends, and one failed run a visit for the one that does not.
+    assert Counter((run["app"], run["input"], run["platform"]) for run in runs) == {
+        **{("quick", f"n={n}", platform): 6 for n in (1, 2, 3) for platform in ("one", "two")},
+        **{("crash", "n=1", platform): 2 for platform in ("one", "two")},
+    }
+    assert len({run["measured_in"] for run in runs}) == 2
+    ok = [run for run in runs if run["status"] == "ok" and run["platform"] == "one"]
+    assert all(run["counters"]["instructions"] > 0 for run in ok)
+    assert sum("calibration" in line for line in log.lines(out / log.TIMES)) == 2 * 2 * 2 * 2  # ends, batches, visits
+
+
+def test_programs_are_counted_once_and_their_counts_are_joined_to_every_visit(slurm: Cluster, tmp_path: Path) -> None:
+    need("valgrind")
+    pytest.importorskip("capstone")
+    spec, site = prepare(tmp_path, ["a 0.01 0"], visits=2, repeats=2)
+    spec.write_text(spec.read_text().replace('"os"', '"valgrind"'))
+    site.write_text(
+        site.read_text().replace('partition = "big"', 'partition = "big"\ncpus = 2\nlauncher = "srun -n 2"')
+    )
+    out = tmp_path / "out"
+    crossperf(*command(spec, site, out)[3:])
+    runs = table(out)
+    small, large = ([run for run in runs if run["platform"] == name] for name in ("small", "large"))
+    assert [(run["status"], run["repeat"]) for run in small] == [("ok", number) for number in range(4)]
+    visits = [line for line in log.lines(out / log.TIMES) if "workload" in line]
+    assert sum(bool(line["measurements"]) for line in visits if line["platform"] == "small") == 1
+    (instructions,) = {run["counters"]["instructions"] for run in small}
+    assert instructions > 1e5
+    # What srun starts is no child of ours: it is timed, and why it was not counted is kept.
+    assert [(run["status"], run["ranks"]) for run in large] == [("ok", 2)] * 4
+    (reason,) = {line["not_counted"].get("valgrind") for line in visits if line["platform"] == "large"} - {None}
+    assert "srun starts its processes where they cannot be followed" in reason
+    assert asked(tmp_path)["a", "large"] == 2 * 5  # of two ranks: two visits, two repeats, and once under valgrind

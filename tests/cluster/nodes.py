@@ -10,7 +10,13 @@ from tests.collect.real import need
 from tests.schedule.slurm.cluster import PROGRAMS, Cluster
 
 #: A job that is cancelled is ended after a second, and starts again after six: Slurm takes no less.
-QUICK = "KillWait=1\nInactiveLimit=0\n"
+QUICK = """KillWait=1
+InactiveLimit=0
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=spare Nodes=big1 PriorityTier=1 PreemptMode=REQUEUE
+PartitionName=urgent Nodes=big1 PriorityTier=9 PreemptMode=OFF
+"""
 
 
 @pytest.fixture(scope="session")

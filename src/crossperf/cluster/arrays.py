@@ -26,7 +26,7 @@ from typing import Any
 
 from crossperf.cluster import states as slurm
 from crossperf.cluster.calls import Call
-from crossperf.cluster.commands import ControllerError, ask
+from crossperf.cluster.commands import ControllerError, ask, refuse_unless_up
 from crossperf.cluster.site import Allocation
 from crossperf.cluster.states import GONE, JobState
 from crossperf.errors import CrossperfError, MissingDependencyError
@@ -101,7 +101,10 @@ class JobArrays:
         What squeue no longer shows is looked up in the accounting, where there is any; what that does not know either
         is `GONE`. A controller that does not answer raises `ControllerError`, and tells nothing of any job.
         """
-        in_queue = slurm.shown([array.name for array in arrays]) if arrays else {}
+        if not arrays:
+            return {}
+        refuse_unless_up()  # answers at once, where squeue would try for a while
+        in_queue = slurm.shown([array.name for array in arrays])
         partly = [array.job for array in arrays if len(in_queue.get(array.job, {})) < array.size]
         ended = slurm.accounted(partly)
         gone = JobState(GONE)
