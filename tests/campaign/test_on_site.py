@@ -11,6 +11,7 @@ import pytest
 
 from crossperf.campaign import log
 from crossperf.campaign.ledger import JOBS, Ledger
+from crossperf.serve.following import Campaign
 from tests.campaign import stand_in
 from tests.campaign.site_stand_in import asked, command, crossperf, n_visits, names, prepare, statuses, table
 from tests.campaign.test_campaign import DUMPING
@@ -199,6 +200,10 @@ def test_detach_returns_at_once_status_tells_how_far_it_is_and_cancel_ends_it(sl
     assert facts["driver"].startswith("process ")
     (own,) = facts["platforms"]
     assert (own["platform"], own["total"], own["done"], own["failed"]) == ("small", 2, 1, 0)
+    # The service's screen shows the same from the folder alone.
+    progress, visits = Campaign("night", out).read()
+    assert (progress.left, [visit.input for visit in visits]) == (1, ["a 0.05 0"])
+    assert progress.platforms[0].running == 1
     cancelled = crossperf("campaign", "cancel", out)
     assert "cancelled 1 element" in cancelled.stdout
     until(lambda: json.loads((out / "status.json").read_text())["ended"], "the driver's end")
