@@ -182,7 +182,8 @@ def _name_failures(output: Path) -> None:
     """Name the first inputs that failed, with their reasons."""
     from crossperf.campaign.log import timed
 
-    failed = [f"{own.work.line} on {own.platform}: {own.error}" for own in timed(output) if own.error is not None]
+    visits = [own for own in timed(output) if own.error is not None]
+    failed = list(dict.fromkeys(f"{own.work.line} on {own.platform}: {own.error}" for own in visits))
     for text in failed[:_NAMED]:
         say(f"failed: {text}")
     if len(failed) > _NAMED:
