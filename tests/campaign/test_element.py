@@ -17,7 +17,7 @@ import pytest
 from crossperf import campaign
 from crossperf.campaign import element, log
 from crossperf.campaign.merging import Merger
-from crossperf.campaign.planning import Plan
+from crossperf.campaign.planning import SitePlan
 from crossperf.campaign.rounds import Turn
 from crossperf.campaign.tasks import BY_LIMIT, BY_REQUEST, ArrayTasks, ElementTask, at_hand, cut_offs, element_folder
 from crossperf.campaign.visiting import Visitor
@@ -169,7 +169,7 @@ def test_a_failure_gives_way_to_a_later_visit_and_a_visit_never_to_a_failure(tmp
 def test_every_visit_is_in_one_task_in_another_order_each_round(tmp_path: Path) -> None:
     spec_file, site_file = prepare(tmp_path, [f"i{n} 0 0" for n in range(40)], batch=7, visits=2)
     spec = campaign.read(spec_file)
-    plan = Plan(spec, list(spec.modes.values()), (), read_site(site_file), tmp_path)
+    plan = SitePlan(spec, list(spec.modes.values()), (), read_site(site_file), tmp_path)
     made = {name: list(plan.tasks(name, {}, {}, retry=False)) for name in spec.modes}
     for own in made.values():
         assert [len(task.works) for task in own] == 2 * [7, 7, 7, 7, 7, 5]
@@ -186,10 +186,10 @@ def test_every_visit_is_in_one_task_in_another_order_each_round(tmp_path: Path) 
 
 
 def test_a_clock_that_is_ahead_is_told_once(tmp_path: Path) -> None:
-    from crossperf.campaign.driving import Driver
+    from crossperf.campaign.driving import CampaignDriver
 
     said: list[str] = []
-    driver = Driver.__new__(Driver)
+    driver = CampaignDriver.__new__(CampaignDriver)
     driver._off_clocks, driver._say = set(), said.append  # type: ignore[method-assign]
     line = {"element": "e", "host": "node7", "clock": time.time() + 3600}
     driver._check_clock([line, json.loads(json.dumps(line))])

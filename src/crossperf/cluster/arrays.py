@@ -8,7 +8,7 @@ submitit pickles each call into a folder that only its owner may enter, and read
 plain settings alone. It writes a pickle of what the function returned, too. That file is never read: a function writes
 its results into files of its own as they come, and whoever submitted it reads these. Called again, such a function goes
 on where its files end. That is what happens to a job that Slurm starts again: after preemption, a failed node, or its
-time limit, of which submitit is told by a signal and then queues the job again.
+time limit, which a signal announces; submitit then has the job queued again.
 """
 
 from __future__ import annotations

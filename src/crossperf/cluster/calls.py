@@ -16,7 +16,7 @@ from crossperf.errors import CrossperfError
 Plain = str | int | float | bool | None | list[Any] | dict[str, Any]
 
 
-#: Calls of this process that were told so.
+#: Calls of this process whose time was nearly over.
 _WARNED: list[object] = []
 
 
@@ -66,7 +66,7 @@ class Call:
 
 
 def warned() -> bool:
-    """Tell whether this job was told that its time is nearly over, and is being queued again."""
+    """Tell whether this job's time is nearly over, so that it is being queued again."""
     return bool(_WARNED)
 
 
