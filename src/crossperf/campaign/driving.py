@@ -76,6 +76,8 @@ class CampaignDriver:
         #: Why Slurm does not take the arrays of a platform.
         self.refused: dict[str, str] = {}
         self._off_clocks: set[str] = set()
+        #: Platforms with nothing left to do.
+        self._complete: set[str] = set()
 
     def start(self) -> None:
         """Merge what is there, let go of submissions that were cut off, and submit what is missing."""
@@ -249,7 +251,7 @@ class CampaignDriver:
         self._postponed = False
         try:
             self._adopt()
-            busy = {known.platform for known in self._ledger.open} | self.refused.keys()
+            busy = {known.platform for known in self._ledger.open} | self.refused.keys() | self._complete
             for name in [mode.name for mode in self._modes if mode.name not in busy]:
                 tasks = list(self._plan.tasks(name, self._claimed(), self._ledger.cut_off, retry=self._retry))
                 self._submit(name, tasks)
@@ -259,6 +261,7 @@ class CampaignDriver:
 
     def _submit(self, platform: str, tasks: Sequence[ElementTask]) -> None:
         if not tasks:
+            self._complete.add(platform)
             return
         refuse_unless_up()
         before = None

@@ -36,6 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,120}")
 _TAIL = 1 << 16
 #: How often a job may start again at its time limit; the function ends what makes no progress.
 _MOST_STARTS = 1000
+_THAT_IT_ENDED = re.compile(r"srun: (error: .*\btasks? [\d,-]+: |got SIG|forcing |Job step aborted)")
 _ITS_ERROR = re.compile(r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit): (.*)")
 
 
@@ -145,18 +146,27 @@ def last_error(text: str) -> str:
 
     >>> last_error("Traceback\n  x\nKeyError: 'a'\nsrun: error: cpu1: task 0: Exited with exit code 1\n")
     "'a'"
+    >>> last_error("slurmstepd: error: execve(): python: No such file\nsrun: error: cpu1: task 0: Exited\n")
+    'slurmstepd: error: execve(): python: No such file'
     """
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("submitit ")]
     own = [match[1] for line in lines if (match := _ITS_ERROR.fullmatch(line))]
-    return (own or [line.strip("* ") for line in lines] or [""])[-1][:500]
+    # That a task ended is known; why it did stands before.
+    causes = [line for line in lines if not _THAT_IT_ENDED.match(line)]
+    return (own or causes or lines or [""])[-1].strip("* ")[:500]
 
 
 def private(folder: Path) -> Path:
     """Return a folder that only its owner may enter, made if absent; another's, or an open one, raises."""
-    with contextlib.suppress(FileExistsError):
+    try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(0o700)
-    facts = folder.stat()
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(0o700)
+        facts = folder.stat()
+    except OSError as error:
+        expected = "expected a place for the files of jobs that all nodes share"
+        problem = f"{folder}: cannot be made ({error.strerror}), {expected}. Name another as folder in the site."
+        raise CrossperfError(problem, path=str(folder)) from error
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
         owner = "it is open to others" if facts.st_uid == os.geteuid() else "it belongs to somebody else"
         expected = "expected a folder that only you may enter: what lies in it is executed by your jobs"
