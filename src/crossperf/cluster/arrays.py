@@ -28,7 +28,7 @@ from crossperf.cluster import states as slurm
 from crossperf.cluster.calls import Call
 from crossperf.cluster.commands import ControllerError, ask, refuse_unless_up
 from crossperf.cluster.site import Allocation
-from crossperf.cluster.states import GONE, JobState
+from crossperf.cluster.states import JobState
 from crossperf.errors import CrossperfError, MissingDependencyError
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,120}")
@@ -99,8 +99,9 @@ class JobArrays:
     def states(self, arrays: Sequence[JobArray]) -> dict[tuple[str, int], JobState]:
         """Return the state of every element by its array's name and its number, from one query for all.
 
-        What squeue no longer shows is looked up in the accounting, where there is any; what that does not know either
-        is `GONE`. A controller that does not answer raises `ControllerError`, and tells nothing of any job.
+        What squeue no longer shows is looked up in the accounting, where there is any, and then in what Slurm wrote
+        into the job's output; what nobody knows is `GONE`. A controller that does not answer raises `ControllerError`,
+        and tells nothing of any job.
         """
         if not arrays:
             return {}
@@ -108,12 +109,13 @@ class JobArrays:
         in_queue = slurm.shown([array.name for array in arrays])
         partly = [array.job for array in arrays if len(in_queue.get(array.job, {})) < array.size]
         ended = slurm.accounted(partly)
-        gone = JobState(GONE)
-        return {
-            (array.name, number): in_queue.get(array.job, {}).get(number) or ended.get(array.job, {}).get(number, gone)
-            for array in arrays
-            for number in range(array.size)
-        }
+        known: dict[tuple[str, int], JobState] = {}
+        for array in arrays:
+            shown, accounted = in_queue.get(array.job, {}), ended.get(array.job, {})
+            for number in range(array.size):
+                state = shown.get(number) or accounted.get(number)
+                known[array.name, number] = state or JobState(slurm.last_end(self._errors(array, number)))
+        return known
 
     def find(self, name: str) -> str | None:
         """Return the number of the array that was submitted under a name, where squeue still shows it."""
@@ -131,14 +133,16 @@ class JobArrays:
 
     def last_words(self, array: JobArray, element: int) -> str:
         """Return the last line that an element wrote about its end, or nothing."""
+        return last_error(self._errors(array, element))
+
+    def _errors(self, array: JobArray, element: int) -> str:
         path = self.folder / f"{array.id(element)}_0_log.err"
         try:
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - _TAIL))
-                text = file.read(_TAIL).decode(errors="replace")
+                return file.read(_TAIL).decode(errors="replace")
         except OSError:
             return ""
-        return last_error(text)
 
 
 def last_error(text: str) -> str:
