@@ -6,6 +6,7 @@ the elements. The next one asks Slurm about the former and merges the latter.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -162,9 +163,10 @@ class CampaignDriver:
         """Warn once of a node whose clock is ahead of ours: times of day in the table are the node's own."""
         for line in log:
             host, clock = str(line.get("host")), line.get("clock")
-            if isinstance(clock, int | float) and clock - time.time() > _CLOCK_S and host not in self._off_clocks:
+            ahead_s = clock - time.time() if isinstance(clock, int | float) else 0.0
+            if _CLOCK_S < ahead_s < math.inf and host not in self._off_clocks:
                 self._off_clocks.add(host)
-                ahead = in_words(clock - time.time())
+                ahead = in_words(ahead_s)
                 why = "durations are right all the same, times of day in the table are the node's"
                 self._say(f"warning: the clock of {host} is {ahead} ahead of this one; {why}")
 
