@@ -21,6 +21,11 @@ from crossperf.errors import CollectError
 Show = Callable[[SiteProgress], None]
 
 
+def is_new(output: Path) -> bool:
+    """Tell whether a folder holds no campaign on a site yet."""
+    return read_settings(output) is None
+
+
 def settings_for(
     output: Path,
     spec_file: Path,
