@@ -11,6 +11,7 @@ from crossperf.errors import CrossperfError
 from tests.schedule.slurm.cluster import Cluster, until
 
 pytest.importorskip("submitit")
+pytestmark = pytest.mark.slow
 CPU = Allocation("cpu", time="5", cpus=1)
 
 

@@ -184,6 +184,8 @@ class CampaignDriver:
         if self._looks[at] < _LOOKS:
             return None
         reason = self._reason(known, number, state)
+        if not left:  # it was cut off after its last input
+            return self._ended(at, "ended", reason)
         if state.word in _ON_PURPOSE:
             self._fail(known, task, left, f"its job was cancelled ({state})")
             return self._ended(at, "cancelled", reason)

@@ -89,7 +89,10 @@ class JobArrays:
         try:
             with executor.batch():
                 jobs = [executor.submit(call) for call in calls]
-        except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError, OSError) as error:
+        except OSError as error:
+            problem = f"{self.folder}: cannot be written ({error.strerror or error}), so that nothing can be submitted"
+            raise SubmissionError(f"{problem}. Make room, or choose another place.", name=name) from error
+        except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError) as error:
             problem = (
                 f"Slurm did not take the array {name} for partition {allocation.partition} ({_sbatch_says(error)})"
             )
