@@ -69,7 +69,9 @@ class CampaignDriver:
         self._ledger = Ledger(output)
         self._jobs = JobArrays(settings.folder / "submitit")
         self._merger = Merger(output, settings.folder)
-        self._retry, self._submits = retry, submits
+        #: Platforms whose failed inputs are still to be taken once more.
+        self._retry = set(settings.platforms) if retry else set()
+        self._submits = submits
         self._tasks: dict[str, ArrayTasks] = {}
         self._states: dict[tuple[str, int], JobState] = {}
         self._looks: dict[tuple[str, int], int] = {}
@@ -84,7 +86,6 @@ class CampaignDriver:
         """Merge what is there, let go of submissions that were cut off, and submit what is missing."""
         self._look()
         self._submit_missing()
-        self._retry = False
         self._tell()
 
     def follow(self) -> SiteProgress:
@@ -204,10 +205,12 @@ class CampaignDriver:
         task = tasks.elements[number]
         cut_off, hand = cut_offs(log, dead=True), at_hand(log)
         idle = not any(line.keys() & {"begun", "workload"} for line in log)
+        # What has no input to blame is held against all that it left, so that it is not tried for ever.
+        in_all = idle or bool(task.counts) or any("ended" in line for line in log)
         cut: dict[str, int] = {}
         for work in left:
             before = task.cut_off.get(work.line, 0)
-            times = before + (1 if idle or task.counts else cut_off[work.line])
+            times = before + (1 if in_all else cut_off[work.line])
             if idle and state.word in _OWN_FAULT:
                 self._fail(known, task, [work], f"its job failed before it began ({reason})")
             elif state.word == "OUT_OF_MEMORY" and work.line == hand:
@@ -250,15 +253,18 @@ class CampaignDriver:
 
     def _submit_missing(self) -> None:
         """Submit what nobody is at on platforms that have nothing open; what Slurm cannot take now is postponed."""
-        if not self._submits or self._unreachable:
+        if self._unreachable:
             return
         self._postponed = False
         try:
             self._adopt()
+            if not self._submits:
+                return
             busy = {known.platform for known in self._ledger.open} | self.refused.keys() | self._complete
             for name in [mode.name for mode in self._modes if mode.name not in busy]:
-                tasks = list(self._plan.tasks(name, self._claimed(), self._ledger.cut_off, retry=self._retry))
-                self._submit(name, tasks)
+                again = name in self._retry
+                self._submit(name, list(self._plan.tasks(name, self._claimed(), self._ledger.cut_off, retry=again)))
+                self._retry.discard(name)
         except ControllerError as error:
             self._postponed = True
             self._note_unreachable(str(error))

@@ -106,7 +106,7 @@ def cancel(output: Path, say: Say = lambda _: None, show: Show = lambda _: None,
         return CampaignDriver(spec, site, settings, output, submits=False).cancel()
     with alone(output):
         driver = CampaignDriver(spec, site, settings, output, say, show, submits=False)
-        cancelled = driver.cancel()
         driver.start()
+        cancelled = driver.cancel()
         driver.follow()
         return cancelled
