@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from crossperf import plugins
 from crossperf.cli.completion import completing, models
 from crossperf.cli.options import FEATURES, PLATFORMS, SAMPLE, SEED, TABLE, names
 from crossperf.cli.output import JSON, progress_bar, say, tell_needs, wrote
+from crossperf.cli.working import Working, workers_options
 from crossperf.errors import SettingsError
 
 
@@ -34,6 +34,7 @@ from crossperf.errors import SettingsError
     "--shots",
     help="With --split platform: workloads measured on the new platform, such as 3,5,10,20 or 5%.  [3,5,10,20]",
 )
+@workers_options()
 @JSON
 def evaluate(
     table: Path,
@@ -56,33 +57,34 @@ def evaluate(
     from crossperf.evaluation import run
     from crossperf.report import terminal as show
 
+    working = Working(common, json_file)
     makers = run.ablation(common["seed"]) if ablation else models_of(models)
     counts = shots_of(shots, split)
     data = dataset.build(table, platforms=names(platforms), features=features)
     data = dataset.sample(data, sample, seed=common["seed"]) if sample else data
     tell_needs(makers, data)
     result: Any
-    with progress_bar(f"evaluating, split {split}") as progress:
-        if split == "platform":
-            result = transfer.transfer(data, makers, shots=counts, progress=progress, **common)
-        else:
-            result = run.evaluate(data, makers, split=split, progress=progress, **common)
-    (show.transfer if split == "platform" else show.evaluation)(result)
-    for caveat in result.caveats:
-        say(f"caveat: {caveat}")
-    if json_file:
-        result.write(json_file)
-        wrote(json_file)
+    with working.study() as (workers, kept):
+        with progress_bar(f"evaluating, split {split}") as progress:
+            common |= {"progress": progress, "workers": workers, "kept": kept}
+            if split == "platform":
+                result = transfer.transfer(data, makers, shots=counts, **common)
+            else:
+                result = run.evaluate(data, makers, split=split, **common)
+        (show.transfer if split == "platform" else show.evaluation)(result)
+        for caveat in result.caveats:
+            say(f"caveat: {caveat}")
+        if json_file:
+            result.write(json_file)
+            wrote(json_file)
 
 
 def models_of(text: str) -> dict[str, Any]:
-    """Return the models of a list by name: names of known ones, and objects of the user's own (``FILE.py:NAME``)."""
+    """Return the models of a list by name: known ones, and those of the user's own (``FILE.py:NAME``)."""
     chosen = names(text)
     if not chosen:
         raise SettingsError(f"models: found {text!r}, expected names, such as crossperf,ridge.", argument="models")
-    return {
-        name: plugins.load(name, "model", argument="models") if plugins.is_file_spec(name) else name for name in chosen
-    }
+    return {name: name for name in chosen}
 
 
 def shots_of(text: str | None, split: str) -> tuple[float, ...]:
