@@ -98,7 +98,9 @@ def transfer(
         for platform, part, fold, name in asked:
             which = {"platform": platform, "folds": n_folds, "fold": fold, "rows": rows_of(part.folds[fold])}
             model = {"model": plain.to_json(specs[name]), "anew": name in peers}
-            questions.append(PieceQuestion(table, {**which, **model, **how}, f"{name} without {platform} fold {fold + 1}"))
+            questions.append(
+                PieceQuestion(table, {**which, **model, **how}, f"{name} without {platform} fold {fold + 1}")
+            )
         by_place = dict(STUDY.answers(questions, workers or Here(), kept, progress))
         answers = [_scores_of(by_place[i]) for i in range(len(asked))]
     by_way: dict[tuple[str, str, str, str], list[Score]] = {}
