@@ -158,9 +158,9 @@ def certificates(folder: Path) -> Tls:
     def openssl(*words: object) -> None:
         subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
 
-    new = ("-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost")
-    openssl("req", "-x509", *new, "-days", 2, "-keyout", folder / "ca.key", "-out", ca)
-    openssl("req", *new, "-keyout", key, "-out", folder / "request.pem")
+    new = ("-newkey", "rsa:2048", "-nodes", "-subj")
+    openssl("req", "-x509", *new, "/CN=authority", "-days", 2, "-keyout", folder / "ca.key", "-out", ca)
+    openssl("req", *new, "/CN=localhost", "-keyout", key, "-out", folder / "request.pem")
     signed = ("-CA", ca, "-CAkey", folder / "ca.key", "-CAcreateserial", "-days", 2)
     openssl("x509", "-req", "-in", folder / "request.pem", *signed, "-out", cert)
     return Tls(ca, cert, key)

@@ -88,7 +88,7 @@ class DaskWorkers:
 
     def close(self) -> None:
         """Take the tables back; the cluster goes on without us."""
-        for name in self._plugins:
+        for name in self._plugins if self._client.status == "running" else ():
             with contextlib.suppress(Exception):  # the scheduler is gone, and the tables with it
                 self._client.unregister_worker_plugin(name)
 
