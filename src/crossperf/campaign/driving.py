@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossperf.campaign.ledger import Ledger, SiteCampaign, Submission
+from crossperf.campaign.ledger import Ledger, SiteCampaign, SubmittedArray
 from crossperf.campaign.log import COUNTS, TIMES, in_words
 from crossperf.campaign.merging import Merger
-from crossperf.campaign.planning import Key, Plan, keys_of
+from crossperf.campaign.planning import Key, SitePlan, keys_of
 from crossperf.campaign.progress import Pace, SiteProgress, of_platforms
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.campaign.tasks import ArrayTasks, ElementTask, at_hand, cut_offs
@@ -35,7 +35,7 @@ _LOOKS = 3
 _CLOCK_S = 60.0
 
 
-class Driver:
+class CampaignDriver:
     """One start of a campaign on a site.
 
     Parameters
@@ -64,7 +64,7 @@ class Driver:
     ) -> None:
         self._site, self._settings, self._output, self._say, self._show = site, settings, output, say, show
         self._modes: list[Mode] = [spec.mode(name) for name in settings.platforms]
-        self._plan = Plan(spec, self._modes, settings.counts, site, output)
+        self._plan = SitePlan(spec, self._modes, settings.counts, site, output)
         self._ledger = Ledger(output)
         self._jobs = JobArrays(settings.folder / "submitit")
         self._merger = Merger(output, settings.folder)
@@ -100,12 +100,18 @@ class Driver:
         return sum(len(known.open) for known in self._ledger.open)
 
     def _adopt(self) -> None:
-        """Cancel arrays whose number was not noted: their driver was killed before their jobs had anything to do."""
-        for known in self._ledger.open:
-            if known.job is None:
-                if number := self._jobs.find(known.name):
-                    self._jobs.cancel([JobArray(known.name, number, known.size)])
-                self._ledger.add(known.name, lost="the driver was ended while it submitted this array")
+        """Take up arrays whose number was not noted, since their driver was killed; those that it left half-made go."""
+        for known in [known for known in self._ledger.open if known.job is None]:
+            number = self._jobs.find(known.name)
+            array = JobArray(known.name, number, known.size) if number else None
+            if array and self._jobs.is_whole(array):
+                self._ledger.add(known.name, job=array.job)
+                continue
+            if array:
+                self._jobs.cancel([array])
+            for element in range(known.size):
+                self._merger.merge(known.name, element)
+            self._ledger.add(known.name, lost="the driver was ended while it submitted this array")
 
     def _look(self) -> None:
         """Ask Slurm about all elements at once, and merge what they wrote."""
@@ -141,7 +147,7 @@ class Driver:
             self._say(f"Slurm answers again, after {in_words(time.monotonic() - self._down_since)}")
         self._unreachable = ""
 
-    def _merge(self, known: Submission, number: int) -> None:
+    def _merge(self, known: SubmittedArray, number: int) -> None:
         state = self._states.get((known.name, number))
         array = known.array
         if array is None or (state is not None and state.waiting and not self._merger.log(known.name, number)):
@@ -160,7 +166,7 @@ class Driver:
                 why = "durations are right all the same, times of day in the table are the node's"
                 self._say(f"warning: the clock of {host} is {ahead} ahead of this one; {why}")
 
-    def _end_of(self, known: Submission, number: int, state: JobState) -> dict[str, Any] | None:
+    def _end_of(self, known: SubmittedArray, number: int, state: JobState) -> dict[str, Any] | None:
         """Return how an element ended; ``None`` while it may still go on, or write."""
         at = (known.name, number)
         if not state.ended:
@@ -185,7 +191,7 @@ class Driver:
         return {"outcome": outcome, "reason": reason}
 
     def _dead(
-        self, known: Submission, number: int, state: JobState, left: Sequence[Work], reason: str
+        self, known: SubmittedArray, number: int, state: JobState, left: Sequence[Work], reason: str
     ) -> dict[str, Any]:
         """Return the end of an element that left inputs behind; those that are to blame, or have no chance, fail."""
         log, tasks = self._merger.log(known.name, number), self._tasks_of(known)
@@ -207,7 +213,7 @@ class Driver:
         self._say(f"{known.platform}: a job ended too early ({reason}) with {several(len(left), 'input')} left")
         return self._ended((known.name, number), "dead", reason) | {"cut_off": cut, "round": task.round}
 
-    def _reason(self, known: Submission, number: int, state: JobState) -> str:
+    def _reason(self, known: SubmittedArray, number: int, state: JobState) -> str:
         words = self._jobs.last_words(known.array, number) if known.array else ""
         return f"{state}: {words}" if words else str(state)
 
@@ -215,7 +221,7 @@ class Driver:
         keys = zip(keys_of(platform, task), task.works, strict=True)
         return [work for key, work in keys if key not in self._merger.known]
 
-    def _fail(self, known: Submission, task: ElementTask, works: Sequence[Work], error: str) -> None:
+    def _fail(self, known: SubmittedArray, task: ElementTask, works: Sequence[Work], error: str) -> None:
         for work in works:
             about = {"workload": work.workload, "input": work.input, "error": error}
             if task.counts:
@@ -223,7 +229,7 @@ class Driver:
             else:
                 self._merger.fail({"platform": known.platform, "round": task.round, **about}, TIMES)
 
-    def _tasks_of(self, known: Submission) -> ArrayTasks:
+    def _tasks_of(self, known: SubmittedArray) -> ArrayTasks:
         if known.name not in self._tasks:
             self._tasks[known.name] = ArrayTasks.read(self._settings.folder, known.name)
         return self._tasks[known.name]

@@ -56,7 +56,7 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmittedArray:
     """An array that was to be submitted: `job` is its number once Slurm took it, `lost` why it never will have one.
 
     `outcomes` are the ends of its elements: how, and why.
@@ -85,7 +85,7 @@ class Ledger:
 
     def __init__(self, output: Path) -> None:
         self._path = output / JOBS
-        self.submissions: dict[str, Submission] = {}
+        self.submissions: dict[str, SubmittedArray] = {}
         #: How often each input was cut off: by platform, round and input.
         self.cut_off: dict[tuple[str, str, str], int] = {}
         for line in lines(self._path):
@@ -96,7 +96,7 @@ class Ledger:
         known = self.submissions.get(name)
         if known is None:
             if {"platform", "size"} <= line.keys():
-                self.submissions[name] = Submission(name, str(line["platform"]), int(line["size"]))
+                self.submissions[name] = SubmittedArray(name, str(line["platform"]), int(line["size"]))
             return
         if "job" in line:
             known = replace(known, job=str(line["job"]))
@@ -121,7 +121,7 @@ class Ledger:
             self._take(facts)
 
     @property
-    def open(self) -> list[Submission]:
+    def open(self) -> list[SubmittedArray]:
         """The submissions that have elements whose ends are not known."""
         return [known for known in self.submissions.values() if known.open]
 

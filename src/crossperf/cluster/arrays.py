@@ -8,7 +8,7 @@ submitit pickles each call into a folder that only its owner may enter, and read
 plain settings alone. It writes a pickle of what the function returned, too. That file is never read: a function writes
 its results into files of its own as they come, and whoever submitted it reads these. Called again, such a function goes
 on where its files end. That is what happens to a job that Slurm starts again: after preemption, a failed node, or its
-time limit, of which submitit is told by a signal and then queues the job again.
+time limit, which a signal announces; submitit then has the job queued again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 from crossperf.cluster import states as slurm
 from crossperf.cluster.calls import Call
-from crossperf.cluster.commands import ControllerError, ask
+from crossperf.cluster.commands import ControllerError, ask, refuse_unless_up
 from crossperf.cluster.site import Allocation
 from crossperf.cluster.states import GONE, JobState
 from crossperf.errors import CrossperfError, MissingDependencyError
@@ -101,7 +101,10 @@ class JobArrays:
         What squeue no longer shows is looked up in the accounting, where there is any; what that does not know either
         is `GONE`. A controller that does not answer raises `ControllerError`, and tells nothing of any job.
         """
-        in_queue = slurm.shown([array.name for array in arrays]) if arrays else {}
+        if not arrays:
+            return {}
+        refuse_unless_up()  # answers at once, where squeue would try for a while
+        in_queue = slurm.shown([array.name for array in arrays])
         partly = [array.job for array in arrays if len(in_queue.get(array.job, {})) < array.size]
         ended = slurm.accounted(partly)
         gone = JobState(GONE)
@@ -114,6 +117,10 @@ class JobArrays:
     def find(self, name: str) -> str | None:
         """Return the number of the array that was submitted under a name, where squeue still shows it."""
         return next(iter(slurm.shown([name])), None)
+
+    def is_whole(self, array: JobArray) -> bool:
+        """Tell whether every element has its call: a driver that is killed while it submits may leave some without."""
+        return all((self.folder / f"{array.id(number)}_submitted.pkl").exists() for number in range(array.size))
 
     def cancel(self, arrays: Iterable[JobArray], elements: Sequence[int] | None = None) -> None:
         """Cancel arrays, or some of their elements; those that have ended already are passed over."""

@@ -22,6 +22,8 @@ _RUNNING = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "S
 #: Base number, number in the array, state, reason: the last may hold blanks and bars.
 _FORMAT = "%F|%K|%T|%r"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+#: A controller may be busy for this long.
+_PATIENCE_S = 60.0
 #: Names in one query: a command line has bounds.
 _MOST_NAMES = 500
 
@@ -70,7 +72,8 @@ def shown(names: Sequence[str]) -> dict[str, dict[int, JobState]]:
     known: dict[str, dict[int, JobState]] = {}
     for first in range(0, len(names), _MOST_NAMES):
         some = ",".join(names[first : first + _MOST_NAMES])
-        text = ask("squeue", "--noheader", "--array", "--states=all", f"--name={some}", f"--format={_FORMAT}")
+        words = ("--noheader", "--array", "--states=all", f"--name={some}", f"--format={_FORMAT}")
+        text = ask("squeue", *words, patience_s=_PATIENCE_S)
         for job, element, state in _shown(text):
             known.setdefault(job, {})[element] = state
     return known
@@ -109,7 +112,7 @@ def accounted(jobs: Sequence[str]) -> Mapping[str, dict[int, JobState]]:
     if not jobs:
         return known
     try:
-        text = ask("sacct", "-nXP", f"--jobs={','.join(jobs)}", "--format=JobID,State")
+        text = ask("sacct", "-nXP", f"--jobs={','.join(jobs)}", "--format=JobID,State", patience_s=_PATIENCE_S)
     except ControllerError:
         return known  # without slurmdbd it fails; squeue and the logs must do
     for line in text.splitlines():
