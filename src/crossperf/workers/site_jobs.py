@@ -177,13 +177,20 @@ class SiteWorkers:
         facts = _DOCUMENT.read(self.folder / _LEDGER)
         submitted = _DOCUMENT.shaped(list[SubmittedCalls], facts.get("arrays", []), self.folder / _LEDGER)
         numbered = [own if own.job else replace(own, job=self._jobs.find(own.name) or "") for own in submitted]
-        known = [own for own in numbered if own.job]
+        known = [own for own in numbered if own.job and self._is_whole(own.array)]
         states = self._jobs.states([own.array for own in known])
         for own in known:
             live = (
                 "" if states[own.name, number].ended else call for number, call in enumerate(own.calls)
             )  # what has ended without an answer is sent again
             yield replace(own, calls=tuple(live))
+
+    def _is_whole(self, array: JobArray) -> bool:
+        """Tell whether every element has its call; an array that a killed driver left without some is cancelled."""
+        whole = self._jobs.is_whole(array)
+        if not whole:
+            self._jobs.cancel([array])
+        return whole
 
     def _note(self) -> None:
         write_json(self.folder / _LEDGER, {"format": 1, "arrays": plain.to_json(self._arrays)})
