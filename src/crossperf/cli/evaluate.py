@@ -26,6 +26,7 @@ from crossperf.errors import SettingsError
 @click.option("--folds", "n_folds", default=5, help="Number of folds.")
 @click.option("--scored-folds", type=int, help="Score this number of folds only; 1 of 5 is an 80-20 split.")
 @SEED
+@click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat over so many seeds, from --seed on.")
 @PLATFORMS
 @FEATURES
 @SAMPLE
@@ -45,6 +46,7 @@ def evaluate(
     sample: int | None,
     ablation: bool,
     shots: str | None,
+    seeds: int | None,
     json_file: Path | None,
     **common: Any,
 ) -> None:
@@ -55,9 +57,14 @@ def evaluate(
     from crossperf import dataset
     from crossperf.adaptation import score as transfer
     from crossperf.evaluation import run
+    from crossperf.evaluation.seeds import over_seeds
     from crossperf.report import terminal as show
 
     working = Working(common, json_file)
+    if seeds and split == "platform":
+        raise SettingsError(
+            "--seeds: found with --split platform, expected another split; run it once for each --seed."
+        )
     makers = run.ablation(common["seed"]) if ablation else models_of(models)
     counts = shots_of(shots, split)
     data = dataset.build(table, platforms=names(platforms), features=features)
@@ -69,9 +76,13 @@ def evaluate(
             common |= {"progress": progress, "workers": workers, "kept": kept}
             if split == "platform":
                 result = transfer.transfer(data, makers, shots=counts, **common)
+            elif seeds:
+                first = common.pop("seed")
+                of_seed = run.ablation if ablation else lambda _: makers
+                result = over_seeds(data, of_seed, range(first, first + seeds), split=split, **common)
             else:
                 result = run.evaluate(data, makers, split=split, **common)
-        (show.transfer if split == "platform" else show.evaluation)(result)
+        (show.transfer if split == "platform" else show.seeds if seeds else show.evaluation)(result)
         for caveat in result.caveats:
             say(f"caveat: {caveat}")
         if json_file:

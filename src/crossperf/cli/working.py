@@ -46,9 +46,17 @@ def workers_options(jobs: str = "--jobs") -> Callable[[Any], Any]:
 class Working:
     """The options of a command that say who works, and where pieces are kept."""
 
-    def __init__(self, options: dict[str, Any], output: Path | None) -> None:
+    def __init__(self, options: dict[str, Any], output: Path | None, jobs: str = "--jobs") -> None:
+        self._jobs = jobs
         self._given = {name: options.pop(name) for name in _NAMES}
         self._output = None if json_on_stdout() else output
+
+    def refuse_all(self, needed: str) -> None:
+        """Raise where any of the options was given without the one that they need."""
+        given = [name for name in _NAMES if name != "resume" and self._given[name] is not None]
+        if given:
+            flag = self._jobs if given[0] == "jobs" else f"--{given[0].replace('_', '-')}"
+            raise SettingsError(f"{flag}: found without {needed}, expected both: pieces are of a study.")
 
     @contextmanager
     def study(self) -> Iterator[tuple[Workers | None, Kept | None]]:
@@ -61,7 +69,7 @@ class Working:
         chosen = {name: given[name] for name in ("jobs", "dask", "site")}
         if given["threads"] and not any(chosen.values()):
             advice = "OMP_NUM_THREADS sets them for this process"
-            raise SettingsError(f"--threads: found without workers, expected --jobs, --dask or --site; {advice}.")
+            raise SettingsError(f"--threads: found without workers, expected {self._jobs}, --dask or --site; {advice}.")
         if folder is None and not any(chosen.values()):
             yield None, None
             return
