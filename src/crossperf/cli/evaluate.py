@@ -26,7 +26,7 @@ from crossperf.errors import SettingsError
 @click.option("--folds", "n_folds", default=5, help="Number of folds.")
 @click.option("--scored-folds", type=int, help="Score this number of folds only; 1 of 5 is an 80-20 split.")
 @SEED
-@click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat over so many seeds, from --seed on.")
+@click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat over this number of seeds, from --seed on.")
 @PLATFORMS
 @FEATURES
 @SAMPLE

@@ -24,7 +24,9 @@ _IN = click.IntRange(1, 4096)
 def workers_options(jobs: str = "--jobs") -> Callable[[Any], Any]:
     """Return what adds the options; `jobs` is the flag for processes of this machine."""
     options = [
-        click.option(jobs, "jobs", type=_IN, help="Work on so many pieces at a time, by processes of this machine."),
+        click.option(
+            jobs, "jobs", type=_IN, metavar="N", help="Work on N pieces at a time, by processes of this machine."
+        ),
         click.option("--threads", type=_IN, help="Threads of each worker.  [1; without workers, as many as cores]"),
         click.option("--dask", metavar="ADDRESS", help="Work on a Dask cluster: the address of its scheduler."),
         click.option("--tls-ca", type=PATH, help="With --dask tls://...: the authority's certificate, in PEM."),

@@ -53,7 +53,7 @@ class SubmittedCalls:
 
 
 @dataclass
-class _Waiting:
+class _UnansweredCall:
     """A call without answer: what to send, who waits, how often it was sent, and since when its job has ended."""
 
     facts: dict[str, Any]
@@ -70,7 +70,7 @@ class SiteWorkers:
         self._allocation, self._poll_s = cluster.for_workers(), cluster.poll_s
         self._jobs = JobArrays(folder)
         self._limit = array_limit()
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _UnansweredCall] = {}
         self._unsent: list[str] = []
         self._asked_at = 0.0
         self._arrays = list(self._known())
@@ -91,7 +91,7 @@ class SiteWorkers:
         """Have a function called by a job; one that runs already for the same call is waited for."""
         facts = to_plain(WorkCall(name_of(function), arguments, self.threads))
         name = hashlib.sha256(canonical(facts)).hexdigest()
-        self._waiting[name] = waiting = _Waiting(facts)
+        self._waiting[name] = waiting = _UnansweredCall(facts)
         error_path(self.folder, name).unlink(missing_ok=True)
         if not any(name in array.calls for array in self._arrays):
             self._unsent.append(name)
