@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,7 @@ class Working:
         Pieces beside an output are removed when the command has done its work; those of ``--pieces`` stay.
         """
         given = self._given
-        folder = given["pieces"] or (self._output and self._output.with_name(f"{self._output.name}.pieces"))
+        folder = given["pieces"] or self._beside()
         chosen = {name: given[name] for name in ("jobs", "dask", "site")}
         if given["threads"] and not any(chosen.values()):
             advice = "OMP_NUM_THREADS sets them for this process"
@@ -96,6 +97,12 @@ class Working:
                 raise
             if not given["pieces"]:
                 kept.remove()
+
+    def _beside(self) -> Path | None:
+        """Return the folder beside the output; ``None`` without one, or where nothing can be written there."""
+        if self._output is None or not os.access(self._output.parent, os.W_OK | os.X_OK):
+            return None
+        return self._output.with_name(f"{self._output.name}.pieces")
 
     def _warn(self) -> None:
         from crossperf.workers.dask_cluster import is_open
