@@ -6,6 +6,7 @@ the elements. The next one asks Slurm about the former and merges the latter.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,7 +69,9 @@ class CampaignDriver:
         self._ledger = Ledger(output)
         self._jobs = JobArrays(settings.folder / "submitit")
         self._merger = Merger(output, settings.folder)
-        self._retry, self._submits = retry, submits
+        #: Platforms whose failed inputs are still to be taken once more.
+        self._retry = set(settings.platforms) if retry else set()
+        self._submits = submits
         self._tasks: dict[str, ArrayTasks] = {}
         self._states: dict[tuple[str, int], JobState] = {}
         self._looks: dict[tuple[str, int], int] = {}
@@ -76,12 +79,13 @@ class CampaignDriver:
         #: Why Slurm does not take the arrays of a platform.
         self.refused: dict[str, str] = {}
         self._off_clocks: set[str] = set()
+        #: Platforms with nothing left to do.
+        self._complete: set[str] = set()
 
     def start(self) -> None:
         """Merge what is there, let go of submissions that were cut off, and submit what is missing."""
         self._look()
         self._submit_missing()
-        self._retry = False
         self._tell()
 
     def follow(self) -> SiteProgress:
@@ -160,9 +164,10 @@ class CampaignDriver:
         """Warn once of a node whose clock is ahead of ours: times of day in the table are the node's own."""
         for line in log:
             host, clock = str(line.get("host")), line.get("clock")
-            if isinstance(clock, int | float) and clock - time.time() > _CLOCK_S and host not in self._off_clocks:
+            ahead_s = clock - time.time() if isinstance(clock, int | float) else 0.0
+            if _CLOCK_S < ahead_s < math.inf and host not in self._off_clocks:
                 self._off_clocks.add(host)
-                ahead = in_words(clock - time.time())
+                ahead = in_words(ahead_s)
                 why = "durations are right all the same, times of day in the table are the node's"
                 self._say(f"warning: the clock of {host} is {ahead} ahead of this one; {why}")
 
@@ -180,6 +185,8 @@ class CampaignDriver:
         if self._looks[at] < _LOOKS:
             return None
         reason = self._reason(known, number, state)
+        if not left:  # it was cut off after its last input
+            return self._ended(at, "ended", reason)
         if state.word in _ON_PURPOSE:
             self._fail(known, task, left, f"its job was cancelled ({state})")
             return self._ended(at, "cancelled", reason)
@@ -198,10 +205,12 @@ class CampaignDriver:
         task = tasks.elements[number]
         cut_off, hand = cut_offs(log, dead=True), at_hand(log)
         idle = not any(line.keys() & {"begun", "workload"} for line in log)
+        # What has no input to blame is held against all that it left, so that it is not tried for ever.
+        in_all = idle or bool(task.counts) or any("ended" in line for line in log)
         cut: dict[str, int] = {}
         for work in left:
             before = task.cut_off.get(work.line, 0)
-            times = before + (1 if idle or task.counts else cut_off[work.line])
+            times = before + (1 if in_all else cut_off[work.line])
             if idle and state.word in _OWN_FAULT:
                 self._fail(known, task, [work], f"its job failed before it began ({reason})")
             elif state.word == "OUT_OF_MEMORY" and work.line == hand:
@@ -244,21 +253,25 @@ class CampaignDriver:
 
     def _submit_missing(self) -> None:
         """Submit what nobody is at on platforms that have nothing open; what Slurm cannot take now is postponed."""
-        if not self._submits or self._unreachable:
+        if self._unreachable:
             return
         self._postponed = False
         try:
             self._adopt()
-            busy = {known.platform for known in self._ledger.open} | self.refused.keys()
+            if not self._submits:
+                return
+            busy = {known.platform for known in self._ledger.open} | self.refused.keys() | self._complete
             for name in [mode.name for mode in self._modes if mode.name not in busy]:
-                tasks = list(self._plan.tasks(name, self._claimed(), self._ledger.cut_off, retry=self._retry))
-                self._submit(name, tasks)
+                again = name in self._retry
+                self._submit(name, list(self._plan.tasks(name, self._claimed(), self._ledger.cut_off, retry=again)))
+                self._retry.discard(name)
         except ControllerError as error:
             self._postponed = True
             self._note_unreachable(str(error))
 
     def _submit(self, platform: str, tasks: Sequence[ElementTask]) -> None:
         if not tasks:
+            self._complete.add(platform)
             return
         refuse_unless_up()
         before = None

@@ -21,6 +21,11 @@ from crossperf.errors import CollectError
 Show = Callable[[SiteProgress], None]
 
 
+def is_new(output: Path) -> bool:
+    """Tell whether a folder holds no campaign on a site yet."""
+    return read_settings(output) is None
+
+
 def settings_for(
     output: Path,
     spec_file: Path,
@@ -101,7 +106,7 @@ def cancel(output: Path, say: Say = lambda _: None, show: Show = lambda _: None,
         return CampaignDriver(spec, site, settings, output, submits=False).cancel()
     with alone(output):
         driver = CampaignDriver(spec, site, settings, output, say, show, submits=False)
-        cancelled = driver.cancel()
         driver.start()
+        cancelled = driver.cancel()
         driver.follow()
         return cancelled

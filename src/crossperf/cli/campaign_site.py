@@ -74,7 +74,9 @@ class SiteRequest:
         site = cluster.read(self.site_file)
         names = [mode.name for mode in self.modes]
         settings = on_site.settings_for(self.output, self.spec_file, site, names, self.counts, self.visits)
-        self._refuse_unless_taken(site, settings)
+        if on_site.is_new(self.output):
+            # One that was begun is followed whatever the cluster says now; Slurm itself refuses what it cannot take.
+            self._refuse_unless_taken(site, settings)
         self.output.mkdir(parents=True, exist_ok=True)
         with _showing() as show:
             try:

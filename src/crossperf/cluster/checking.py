@@ -13,7 +13,7 @@ from crossperf.errors import did_you_mean, some_of
 
 _FORMAT = "%R|%N|%c|%f|%G|%T|%l"
 #: States, without the marks after them, in which a node takes no jobs until somebody has seen to it.
-_OUT = ("down", "drained", "draining", "fail", "failing", "inval", "maint", "unknown", "powered_down")
+_OUT = ("down", "drained", "draining", "fail", "failing", "inval", "maint", "powered_down")
 
 
 class _PartitionNode(NamedTuple):

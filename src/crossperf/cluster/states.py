@@ -22,6 +22,9 @@ _RUNNING = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "S
 #: Base number, number in the array, state, reason: the last may hold blanks and bars.
 _FORMAT = "%F|%K|%T|%r"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_END = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+( DUE TO [A-Z ]+)? \*\*\*")
+_CAUSES = {"": "CANCELLED", "DUE TO TIME LIMIT": "TIMEOUT", "DUE TO PREEMPTION": "PREEMPTED"}
+_CAUSES |= {"DUE TO NODE FAILURE": "NODE_FAIL"}
 #: A controller may be busy for this long.
 _PATIENCE_S = 60.0
 #: Names in one query: a command line has bounds.
@@ -104,6 +107,18 @@ def _elements(text: str) -> Iterator[int]:
         return
     for first, last in _RANGE.findall(text.partition("%")[0]):
         yield from range(int(first), int(last or first) + 1)
+
+
+def last_end(text: str) -> str:
+    """Return the state in which a job ended as its node wrote it into the job's output; `GONE` where it did not.
+
+    >>> last_end("slurmstepd: error: *** JOB 4 ON cpu1 CANCELLED AT 2026-11-18T12:43:35 ***")
+    'CANCELLED'
+    >>> last_end("*** JOB 4 ON cpu1 CANCELLED AT 2026-11-18T12:43:35 DUE TO TIME LIMIT ***")
+    'TIMEOUT'
+    """
+    causes = _END.findall(text)
+    return _CAUSES.get(causes[-1].strip(), GONE) if causes else GONE
 
 
 def accounted(jobs: Sequence[str]) -> Mapping[str, dict[int, JobState]]:
