@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-import json
+import os
 import re
 import resource
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ import pytest
 
 from crossperf import campaign
 from crossperf.campaign import element, log
+from crossperf.campaign.driving import CampaignDriver
+from crossperf.campaign.ledger import SiteCampaign, alone, driver_of
 from crossperf.campaign.merging import Merger
 from crossperf.campaign.planning import SitePlan
 from crossperf.campaign.rounds import Turn
@@ -23,6 +26,7 @@ from crossperf.campaign.tasks import BY_LIMIT, BY_REQUEST, ArrayTasks, ElementTa
 from crossperf.campaign.visiting import Visitor
 from crossperf.cluster import read as read_site
 from crossperf.collect.guard import Guard
+from crossperf.errors import CollectError
 from tests.campaign import stand_in
 from tests.campaign.site_stand_in import prepare
 
@@ -185,15 +189,27 @@ def test_every_visit_is_in_one_task_in_another_order_each_round(tmp_path: Path) 
     assert not list(plan.tasks("small", claimed, {}, retry=False))
 
 
-def test_a_clock_that_is_ahead_is_told_once(tmp_path: Path) -> None:
-    from crossperf.campaign.driving import CampaignDriver
-
+def test_a_clock_that_differs_is_named_once(tmp_path: Path) -> None:
     said: list[str] = []
-    driver = CampaignDriver.__new__(CampaignDriver)
-    driver._off_clocks, driver._say = set(), said.append  # type: ignore[method-assign]
-    line = {"element": "e", "host": "node7", "clock": time.time() + 3600}
-    driver._check_clock([line, json.loads(json.dumps(line))])
+    spec_file, site_file = prepare(tmp_path, ["a 0 0"], platforms=["small"])
+    settings = SiteCampaign("id", tmp_path / "jobs", spec_file, site_file, ("small",))
+    driver = CampaignDriver(campaign.read(spec_file), read_site(site_file), settings, tmp_path, said.append)
+    driver._looked = time.time() - 5
+    for host, off_s in (("right", 0), ("ahead", 3600), ("behind", -600), ("ahead", 3600)):
+        driver._check_clocks([{"element": "e", "host": host, "clock": time.time() + off_s}])
+    why = "this machine's; durations are right all the same, times of day in the table are the node's"
     assert said == [
-        "warning: the clock of node7 is 60 min 0 s ahead of this one; durations are right all the same, "
-        "times of day in the table are the node's"
+        f"warning: the clock of ahead is 60 min 0 s ahead of {why}",
+        f"warning: the clock of behind is 9 min 55 s behind {why}",
     ]
+
+
+def test_a_folder_has_one_driver_at_a_time(tmp_path: Path) -> None:
+    assert driver_of(tmp_path) is None
+    with alone(tmp_path):
+        assert driver_of(tmp_path) == f"process {os.getpid()} on {socket.gethostname()}"
+        with pytest.raises(CollectError, match="drives this campaign already"), alone(tmp_path):
+            pass
+    assert driver_of(tmp_path) is None
+    with alone(tmp_path):
+        pass

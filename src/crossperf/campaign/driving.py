@@ -32,8 +32,8 @@ _ON_PURPOSE = ("CANCELLED", "DEADLINE", "REVOKED")
 _OWN_FAULT = ("FAILED", "COMPLETED")
 #: Looks at Slurm for which an element must have ended before its log counts as complete.
 _LOOKS = 3
-#: Seconds by which a node's clock may differ.
-_CLOCK_S = 60.0
+#: Seconds by which a node's clock may differ; shared folders show a file up to a minute late.
+_CLOCK_S = 90.0
 
 
 class CampaignDriver:
@@ -79,6 +79,8 @@ class CampaignDriver:
         #: Why Slurm does not take the arrays of a platform.
         self.refused: dict[str, str] = {}
         self._off_clocks: set[str] = set()
+        #: When Slurm was asked last, by this machine's clock.
+        self._looked: float | None = None
         #: Platforms with nothing left to do.
         self._complete: set[str] = set()
 
@@ -137,6 +139,7 @@ class CampaignDriver:
                 state = states.get((known.name, number))
                 if state is not None and (end := self._end_of(known, number, state)):
                     ends.append({"array": known.name, "element": number, **end})
+        self._looked = time.time()
         if ends:
             self._ledger.add_all(ends)
 
@@ -157,19 +160,22 @@ class CampaignDriver:
         if array is None or (state is not None and state.waiting and not self._merger.log(known.name, number)):
             return
         printed = self._jobs.folder / f"{array.id(number)}_0_log.out"
-        if self._merger.merge(known.name, number, printed):
-            self._check_clock(self._merger.log(known.name, number))
+        before = len(self._merger.log(known.name, number))
+        self._merger.merge(known.name, number, printed)
+        self._check_clocks(self._merger.log(known.name, number)[before:])
 
-    def _check_clock(self, log: Sequence[Mapping[str, Any]]) -> None:
-        """Warn once of a node whose clock is ahead of ours: times of day in the table are the node's own."""
-        for line in log:
+    def _check_clocks(self, new: Sequence[Mapping[str, Any]]) -> None:
+        """Warn once of a node whose clock differs: what an element wrote since the last look it wrote since then."""
+        for line in new:
             host, clock = str(line.get("host")), line.get("clock")
-            ahead_s = clock - time.time() if isinstance(clock, int | float) else 0.0
-            if _CLOCK_S < ahead_s < math.inf and host not in self._off_clocks:
+            if not isinstance(clock, int | float) or not math.isfinite(clock) or host in self._off_clocks:
+                continue
+            ahead_s, behind_s = clock - time.time(), (self._looked or clock) - clock
+            if max(ahead_s, behind_s) > _CLOCK_S:
                 self._off_clocks.add(host)
-                ahead = in_words(ahead_s)
+                words = f"{in_words(ahead_s)} ahead of" if ahead_s > 0 else f"{in_words(behind_s)} behind"
                 why = "durations are right all the same, times of day in the table are the node's"
-                self._say(f"warning: the clock of {host} is {ahead} ahead of this one; {why}")
+                self._say(f"warning: the clock of {host} is {words} this machine's; {why}")
 
     def _end_of(self, known: SubmittedArray, number: int, state: JobState) -> dict[str, Any] | None:
         """Return how an element ended; ``None`` while it may still go on, or write."""

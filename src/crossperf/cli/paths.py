@@ -1,19 +1,19 @@
-"""Paths on the command line: what a command writes is never what it reads."""
+"""Paths on the command line: what a command writes is never what it reads, and can be written before it works."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
 from crossperf.errors import SettingsError
+from crossperf.files import refuse_unless_reachable, refuse_unless_regular
 
 #: Where the context of a command keeps the paths that it was given so far.
 _PATHS = "crossperf.paths"
-#: The parameters that name what a command writes.
-_WRITTEN = {"output", "json_file", "figure"}
+Role = Literal["read", "file", "folder"]
 
 
 class _Given(NamedTuple):
@@ -23,16 +23,24 @@ class _Given(NamedTuple):
 
 
 class PathOfCommand(click.Path):
-    """A path of a file or folder; one that is to be written is refused where the command reads it too."""
+    """A path of a file or folder, which the command reads, or writes as one of the two.
 
-    def __init__(self) -> None:
+    One that is written is refused where the command reads it too, and where nothing can be put.
+    """
+
+    def __init__(self, role: Role = "read") -> None:
         super().__init__(path_type=Path)
+        self._role = role
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, checked against those that the command was given before it."""
         path = super().convert(value, param, ctx)
         if ctx is not None and param is not None and not ctx.resilient_parsing and str(path) != "-":
-            given = _Given(Path(os.fsdecode(path)), param.name in _WRITTEN, _flag(param))
+            given = _Given(Path(os.fsdecode(path)), self._role != "read", _flag(param))
+            if given.is_written:
+                refuse_unless_reachable(given.path, SettingsError, makes_folders=self._role == "folder")
+            if self._role == "file":
+                refuse_unless_regular(given.path, SettingsError)
             others: list[_Given] = ctx.find_root().meta.setdefault(_PATHS, [])
             for other in others:
                 _refuse_collision(*sorted((given, other), key=lambda each: not each.is_written))
