@@ -90,6 +90,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/scheduling.py
 	$(BIN)/python benchmarks/slurm.py
 	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/campaign.py
 
 $(READY): pyproject.toml $(CONSTRAINTS) $(LOCK)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from crossperf.workers import Kept, Progress, Study, Workers, processes
+from crossperf.workers import Kept, Progress, Study, Workers
 from crossperf.workers.calls import name_of
+from crossperf.workers.chosen import chosen
 from crossperf.workers.kept import Piece
 from crossperf.workers.remaining import Remaining
 
@@ -18,7 +19,9 @@ HERE = Path(__file__).parent
 
 def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     """Add who works, with how many threads, and the folder that keeps the pieces."""
-    parser.add_argument("--jobs", type=int, default=1, help="processes that work on pieces at the same time  [1]")
+    parser.add_argument("--jobs", type=int, help="processes that work on pieces at the same time  [1]")
+    parser.add_argument("--dask", metavar="ADDRESS", help="work on a Dask cluster in place of processes")
+    parser.add_argument("--site", type=Path, metavar="SITE.toml", help="work by jobs of a site in place of processes")
     parser.add_argument("--threads", type=int, default=1, help="threads of each of them  [1]")
     folder = HERE / "kept" / name
     parser.add_argument(
@@ -28,7 +31,10 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def workers_of(arguments: argparse.Namespace) -> AbstractContextManager[Workers]:
-    return processes(arguments.jobs, threads=arguments.threads)
+    """Return the workers that options name: by default one process."""
+    jobs = 1 if arguments.dask is None and arguments.site is None and arguments.jobs is None else arguments.jobs
+    folder = arguments.kept.with_name(f"{arguments.kept.name}.jobs")
+    return chosen(jobs=jobs, dask=arguments.dask, site=arguments.site, folder=folder, threads=arguments.threads)
 
 
 def kept_of(arguments: argparse.Namespace) -> Kept:

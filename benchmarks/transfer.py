@@ -4,22 +4,24 @@
 
 Prints one Markdown table for each data set, and with --write adds them to benchmarks/transfer.md with the command, the
 versions and the date. Models are adapted, retrained from scratch on the same workloads, and retrained on all; peers are
-retrained from scratch alone. Tables are found as benchmarks/accuracy.py finds them.
+retrained from scratch alone. Finished pieces are kept (--kept) and not scored again. Tables are found as
+benchmarks/accuracy.py finds them.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
 
+import studies
 from accuracy import HERE, TABLES, add, data_of, number, opening, tables_of
 from crossperf import model
 from crossperf.adaptation import score as transfer
 from crossperf.adaptation.result import WAYS, Transfer
 from crossperf.cli.evaluate import shots_of
+from crossperf.workers import Kept, Workers
 
 #: What the text under a title calls each way.
 COLUMNS = ("adapted", "suggested", "scratch", "full")
@@ -28,9 +30,11 @@ COLUMNS = ("adapted", "suggested", "scratch", "full")
 def main() -> None:
     arguments = parse()
     sections = []
-    for table in tables_of(arguments):
-        sections.append(section(table, [score(table, arguments, int(seed)) for seed in arguments.seeds.split(",")]))
-        print(sections[-1], flush=True)
+    with studies.workers_of(arguments) as workers, studies.kept_of(arguments) as kept:
+        for table in tables_of(arguments):
+            results = [score(table, arguments, int(seed), workers, kept) for seed in arguments.seeds.split(",")]
+            sections.append(section(table, results))
+            print(sections[-1], flush=True)
     if arguments.write:
         add(HERE / "transfer.md", header(), sections)
 
@@ -48,18 +52,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--scored-folds", type=int, default=1, help="score the first so many folds only")
     parser.add_argument("--left-out", help="count these platforms alone as new: a,b")
+    studies.add_options(parser, "transfer")
     parser.add_argument("--write", action="store_true", help="add the tables to transfer.md beside this script")
     return parser.parse_args()
 
 
-def score(table: str, arguments: argparse.Namespace, seed: int) -> Transfer:
+def score(table: str, arguments: argparse.Namespace, seed: int, workers: Workers, kept: Kept) -> Transfer:
     data = data_of(table, arguments.data)
     models = arguments.models.split(",")
     peers = [name for name in arguments.peers.split(",") if name and name not in models]
-
-    def progress(step: str, done: int, total: int) -> None:
-        print(f"{table} seed {seed}: {done}/{total} {step}", file=sys.stderr, flush=True)
-
     return transfer.transfer(
         data,
         [*models, *peers],
@@ -71,7 +72,9 @@ def score(table: str, arguments: argparse.Namespace, seed: int) -> Transfer:
         scratch_draws=arguments.scratch_draws,
         left_out=arguments.left_out.split(",") if arguments.left_out else None,
         peers=peers,
-        progress=progress,
+        progress=studies.progress_of(f"{table} seed {seed}"),
+        workers=workers,
+        kept=kept,
     )
 
 

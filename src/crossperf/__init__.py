@@ -38,7 +38,7 @@ _API = {
 _ROOMS = [
     *("campaign", "catalog", "collect", "errors", "importers", "platforms", "records", "runs"),  # measure
     *("adaptation", "dataset", "datasets", "evaluation", "model", "prediction"),  # learn
-    *("report", "schedule"),  # show and place
+    *("report", "schedule", "workers"),  # show and place, by many
 ]
 _HOMES = {name: module for module, names in _API.items() for name in names}
 __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604, they are strings

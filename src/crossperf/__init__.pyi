@@ -17,6 +17,7 @@ from crossperf import (
     report,
     runs,
     schedule,
+    workers,
 )
 from crossperf.adaptation.adapt import Adaptation, adapt, suggest
 from crossperf.adaptation.result import Transfer
@@ -92,4 +93,5 @@ __all__ = [
     "suggest",
     "train",
     "transfer",
+    "workers",
 ]

@@ -24,7 +24,7 @@ toy --apps 6 --inputs 4 --seed 1 -o runs.csv.gz
 toy --apps 1 --inputs 1 --platforms 4 --seed 2 -o new.jsonl
 runs check runs.csv
 runs info runs.parquet
-evaluate runs.csv --models median,ridge,random-forest --split app --json evaluation.json
+evaluate runs.csv --models median,ridge,random-forest --split app --jobs 2 --json evaluation.json
 train runs.parquet --model random-forest -o model
 predict model new.jsonl --json predictions.json
 platforms --file platforms.json

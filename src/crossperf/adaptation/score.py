@@ -11,17 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from crossperf import plain
 from crossperf.adaptation import head
 from crossperf.adaptation.result import Transfer, TransferScore
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.pairing import Dataset, Fold, folds
-from crossperf.errors import DatasetError, SettingsError, some_of
+from crossperf.errors import DatasetError, SettingsError, WorkerError, some_of
 from crossperf.evaluation import metrics
-from crossperf.evaluation.run import Maker, Models, makers_of
-from crossperf.workers import Progress
+from crossperf.evaluation.parcels import ModelSpec, pack, unpack
+from crossperf.evaluation.pieces import rows_of
+from crossperf.evaluation.run import Maker, Models, makers_of, specs_of
+from crossperf.workers import Here, Kept, Parcel, PieceQuestion, Progress, Study, Workers
+from crossperf.workers.threads import here
 
 #: log typical factors: of the new platform's column, and of the whole relative performance vector.
 Score = tuple[float, float]
@@ -40,6 +45,8 @@ def transfer(
     left_out: Sequence[str] | None = None,
     peers: Collection[str] = (),
     progress: Progress | None = None,
+    workers: Workers | None = None,
+    kept: Kept | None = None,
 ) -> Transfer:
     """Return the scores of models on platforms that were left out, from few workloads measured there.
 
@@ -55,6 +62,8 @@ def transfer(
         Which platforms count as new in turn; all when ``None``.
     peers
         Those of the models that are retrained from scratch alone, to compare with.
+    workers, kept
+        What fits the models, and a folder of finished pieces, as in `crossperf.evaluate`.
 
     Returns
     -------
@@ -72,18 +81,32 @@ def transfer(
     platforms = list(left_out or data.platforms)
     parts = [(name, _NewPlatform.of(data, name, n_folds, seed, scored_folds)) for name in platforms]
     labels = {_label(count): count for count in shots}
+    asked = [
+        (platform, part, fold, name) for platform, part in parts for fold in range(len(part.folds)) for name in makers
+    ]
+    how = {"seed": seed, "draws": draws, "scratch_draws": scratch_draws, "shots": labels}
+    if workers is None and kept is None:
+        answers = []
+        for done, (platform, part, fold, name) in enumerate(asked):
+            if progress:
+                progress(f"{name} without {platform}", done, len(asked))
+            task = _Task(part, part.folds[fold], makers[name], seed, draws, scratch_draws)
+            answers.append((task.anew if name in peers else task.run)(labels))
+    else:
+        specs, table = specs_of(makers), pack(data)
+        questions = []
+        for platform, part, fold, name in asked:
+            which = {"platform": platform, "folds": n_folds, "fold": fold, "rows": rows_of(part.folds[fold])}
+            model = {"model": plain.to_json(specs[name]), "anew": name in peers}
+            questions.append(
+                PieceQuestion(table, {**which, **model, **how}, f"{name} without {platform} fold {fold + 1}")
+            )
+        by_place = dict(STUDY.answers(questions, workers or Here(), kept, progress))
+        answers = [_scores_of(by_place[i]) for i in range(len(asked))]
     by_way: dict[tuple[str, str, str, str], list[Score]] = {}
-    fits = {name: min(scratch_draws, draws) * len(labels) + (0 if name in peers else 2) for name in makers}
-    total, done = sum(len(part.folds) for _, part in parts) * sum(fits.values()), 0
-    for platform, part in parts:
-        for fold in part.folds:
-            for name, maker in makers.items():
-                if progress:
-                    progress(f"{name} without {platform}", done, total)
-                task = _Task(part, fold, maker, seed, draws, scratch_draws)
-                for (label, way), logs in (task.anew if name in peers else task.run)(labels).items():
-                    by_way.setdefault((name, label, way, platform), []).extend(logs)
-                done += fits[name]
+    for (platform, _, _, name), own in zip(asked, answers, strict=True):
+        for (label, way), logs in own.items():
+            by_way.setdefault((name, label, way, platform), []).extend(logs)
     counts = {label: float(np.mean([part.count(count) for _, part in parts])) for label, count in labels.items()}
     scores = tuple(TransferScore(*which, *np.exp(np.mean(logs, axis=0)).tolist()) for which, logs in by_way.items())
     n_scored = len(parts[0][1].folds)
@@ -219,6 +242,26 @@ class _Task:
         column = float(np.abs(predicted_np[:, -1] - own_n - truth_np[:, -1])[known_n].mean())
         truth_np, relative_np = metrics.to_source(truth_np[known_n], predicted_np[known_n], test.source_n[known_n])
         return column, float(np.nanmean(np.abs(relative_np - truth_np)))
+
+
+def score(table: Parcel, question: Mapping[str, Any]) -> Parcel:
+    """Return the scores of one model on one platform left out and one fold; what workers are sent."""
+    part = _NewPlatform.of(unpack(table), question["platform"], question["folds"], question["seed"], None)
+    fold = part.folds[question["fold"]]
+    if rows_of(fold) != question["rows"]:
+        raise WorkerError("a fold has other rows here than where it was asked for. Install the same versions here.")
+    maker = plain.from_json(ModelSpec, question["model"]).on(here())
+    task = _Task(part, fold, maker, question["seed"], question["draws"], question["scratch_draws"])
+    scores = (task.anew if question["anew"] else task.run)(question["shots"])
+    return Parcel({"scores": [[label, way, logs] for (label, way), logs in scores.items()]})
+
+
+def _scores_of(answer: Parcel) -> dict[tuple[str, str], list[Score]]:
+    return {(label, way): [(column, vector) for column, vector in logs] for label, way, logs in answer.facts["scores"]}
+
+
+_CODE = ("model", "adaptation/head.py", "adaptation/score.py", "evaluation/metrics.py")
+STUDY = Study(score, _CODE)
 
 
 def _noise(data: Dataset, platforms: Sequence[str]) -> float | None:

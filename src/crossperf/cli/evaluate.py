@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from crossperf import plugins
 from crossperf.cli.completion import completing, models
 from crossperf.cli.options import FEATURES, PLATFORMS, SAMPLE, SEED, TABLE, names
 from crossperf.cli.output import JSON, progress_bar, say, tell_needs, wrote
+from crossperf.cli.working import Working, workers_options
 from crossperf.errors import SettingsError
 
 
@@ -26,6 +26,7 @@ from crossperf.errors import SettingsError
 @click.option("--folds", "n_folds", default=5, help="Number of folds.")
 @click.option("--scored-folds", type=int, help="Score this number of folds only; 1 of 5 is an 80-20 split.")
 @SEED
+@click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat over this number of seeds, from --seed on.")
 @PLATFORMS
 @FEATURES
 @SAMPLE
@@ -34,6 +35,7 @@ from crossperf.errors import SettingsError
     "--shots",
     help="With --split platform: workloads measured on the new platform, such as 3,5,10,20 or 5%.  [3,5,10,20]",
 )
+@workers_options()
 @JSON
 def evaluate(
     table: Path,
@@ -44,6 +46,7 @@ def evaluate(
     sample: int | None,
     ablation: bool,
     shots: str | None,
+    seeds: int | None,
     json_file: Path | None,
     **common: Any,
 ) -> None:
@@ -54,35 +57,45 @@ def evaluate(
     from crossperf import dataset
     from crossperf.adaptation import score as transfer
     from crossperf.evaluation import run
+    from crossperf.evaluation.seeds import over_seeds
     from crossperf.report import terminal as show
 
+    working = Working(common, json_file)
+    if seeds and split == "platform":
+        raise SettingsError(
+            "--seeds: found with --split platform, expected another split; run it once for each --seed."
+        )
     makers = run.ablation(common["seed"]) if ablation else models_of(models)
     counts = shots_of(shots, split)
     data = dataset.build(table, platforms=names(platforms), features=features)
     data = dataset.sample(data, sample, seed=common["seed"]) if sample else data
     tell_needs(makers, data)
     result: Any
-    with progress_bar(f"evaluating, split {split}") as progress:
-        if split == "platform":
-            result = transfer.transfer(data, makers, shots=counts, progress=progress, **common)
-        else:
-            result = run.evaluate(data, makers, split=split, progress=progress, **common)
-    (show.transfer if split == "platform" else show.evaluation)(result)
-    for caveat in result.caveats:
-        say(f"caveat: {caveat}")
-    if json_file:
-        result.write(json_file)
-        wrote(json_file)
+    with working.study() as (workers, kept):
+        with progress_bar(f"evaluating, split {split}") as progress:
+            common |= {"progress": progress, "workers": workers, "kept": kept}
+            if split == "platform":
+                result = transfer.transfer(data, makers, shots=counts, **common)
+            elif seeds:
+                first = common.pop("seed")
+                of_seed = run.ablation if ablation else lambda _: makers
+                result = over_seeds(data, of_seed, range(first, first + seeds), split=split, **common)
+            else:
+                result = run.evaluate(data, makers, split=split, **common)
+        (show.transfer if split == "platform" else show.seeds if seeds else show.evaluation)(result)
+        for caveat in result.caveats:
+            say(f"caveat: {caveat}")
+        if json_file:
+            result.write(json_file)
+            wrote(json_file)
 
 
 def models_of(text: str) -> dict[str, Any]:
-    """Return the models of a list by name: names of known ones, and objects of the user's own (``FILE.py:NAME``)."""
+    """Return the models of a list by name: known ones, and those of the user's own (``FILE.py:NAME``)."""
     chosen = names(text)
     if not chosen:
         raise SettingsError(f"models: found {text!r}, expected names, such as crossperf,ridge.", argument="models")
-    return {
-        name: plugins.load(name, "model", argument="models") if plugins.is_file_spec(name) else name for name in chosen
-    }
+    return {name: name for name in chosen}
 
 
 def shots_of(text: str | None, split: str) -> tuple[float, ...]:

@@ -81,9 +81,17 @@ def progress_bar(title: str) -> Iterator[Progress]:
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+    from crossperf.workers.remaining import Remaining
+
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda step, done, total: say(f"{title}: {done}/{total} {step}")
+        remaining = Remaining()
+
+        def line(step: str, done: int, total: int) -> None:
+            left = remaining.words(done, total)
+            say(f"{title}: {done}/{total}{f' ({left})' if left else ''} {step}".rstrip())
+
+        yield line
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:

@@ -24,6 +24,7 @@ from crossperf.cli.output import (
     write_facts,
     wrote,
 )
+from crossperf.cli.working import Working, workers_options
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def schedule() -> None:
     show_default=True,
     help="With --figure: what the colours of up to 300 jobs tell; of more jobs, clusters are drawn.",
 )
+@workers_options("--processes")
 @JSON
 def simulate(
     truth: Path,
@@ -108,6 +110,9 @@ def simulate(
     from crossperf.schedule.times import aligned
 
     _check(figure_file, seeds, comparing)
+    working = Working(rules_given, json_file, "--processes")
+    if not comparing:
+        working.refuse_all("--compare")
     policy_names = list(dict.fromkeys(names(policy) or []))
     for name in policy_names:
         policies.make(name)
@@ -129,10 +134,12 @@ def simulate(
     with announced(f"compiling the simulator for this machine, once{_KEPT}"):
         prepare(rules)
     if comparing:
-        with progress_bar("simulating") as progress:
-            tables = (clusters, true_times, predicted, policy_names)
-            result = compare(jobs_of, *tables, range(seed, seed + (seeds or 10)), rules=rules, progress=progress)
-        _show_comparison(result, jobs_of(seed), true_times, json_file)
+        with working.study() as (workers, kept):
+            with progress_bar("simulating") as progress:
+                tables = (clusters, true_times, predicted, policy_names, range(seed, seed + (seeds or 10)))
+                how: dict[str, Any] = {"rules": rules, "progress": progress, "workers": workers, "kept": kept}
+                result = compare(jobs_of, *tables, **how)
+            _show_comparison(result, jobs_of(seed), true_times, json_file)
     else:
         jobs = jobs_of(seed)
         outcomes = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -115,6 +115,17 @@ class ModelSpec:
             return maker_of(_plugin(self.name, self.code))()
         settings = {name: tuple(own) if isinstance(own, list) else own for name, own in self.settings.items()}
         return model.make(self.name, **settings)
+
+    def on(self, threads: int) -> Callable[[], Predictor]:
+        """Return what makes the model with a number of threads, where it has such a setting and was given none."""
+
+        def make() -> Predictor:
+            made = self()
+            if "n_jobs" in made.get_params() and "n_jobs" not in self.settings:
+                made.set_params(n_jobs=threads)
+            return made
+
+        return make
 
 
 def _code(name: str) -> str:

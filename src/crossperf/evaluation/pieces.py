@@ -88,9 +88,7 @@ def score(table: Parcel, question: Mapping[str, Any]) -> Parcel:
         raise WorkerError(
             f"fold {asked.fold + 1} of the split {asked.split!r} has other rows here than where it was asked."
         )
-    predictor = asked.model()
-    if "n_jobs" in predictor.get_params() and "n_jobs" not in asked.model.settings:
-        predictor.set_params(n_jobs=here())
+    predictor = asked.model.on(here())()
     return answer(predictor, data, part, asked.split, asked.seed, mapped=asked.fold == 0).parcel()
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -80,54 +80,80 @@ def evaluate(
     ['median', 'mine']
     """
     data = data if isinstance(data, Dataset) else build(data, features=features)
-    if scored_folds is not None and not 1 <= scored_folds <= n_folds:
-        message = f"scored_folds: found {scored_folds}, expected 1 to {n_folds}."
-        raise SettingsError(message, argument="scored_folds")
-    makers = makers_of(models, seed)
-    parts = folds(data, split, n_folds, seed)[:scored_folds]
-    for number, part in enumerate(parts, start=1):
-        _refuse_unseen_platforms(data, part, number, split)
-    asked = list(product(range(len(parts)), makers))
+    plan = CrossValidation.of(data, models, split, n_folds, seed, scored_folds)
     if workers is None and kept is None:
-        answers = _answers_here(data, parts, makers, split, seed, asked, progress)
-    else:
-        specs, table = specs_of(makers), pack(data)
-        questions = [
-            question_of(table, parts[fold], FoldQuestion(split, n_folds, seed, fold, "", specs[name]), name)
-            for fold, name in asked
+        return plan.evaluation(plan.answers_here(progress))
+    answers = dict(STUDY.answers(plan.questions(pack(data)), workers or Here(), kept, progress))
+    return plan.evaluation([FoldAnswer.of(answers[i], name) for i, (_, name) in enumerate(plan.asked)])
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """A cross-validation to be done: models, the folds of a split that are scored, and the seed of both."""
+
+    data: Dataset
+    makers: Mapping[str, Maker]
+    split: Split
+    n_folds: int
+    seed: int
+    parts: Sequence[Fold]
+
+    @classmethod
+    def of(
+        cls, data: Dataset, models: Models, split: Split, n_folds: int, seed: int, scored_folds: int | None
+    ) -> CrossValidation:
+        """Return what is to be done; settings and folds that cannot be are refused."""
+        if scored_folds is not None and not 1 <= scored_folds <= n_folds:
+            message = f"scored_folds: found {scored_folds}, expected 1 to {n_folds}."
+            raise SettingsError(message, argument="scored_folds")
+        makers = makers_of(models, seed)
+        parts = folds(data, split, n_folds, seed)[:scored_folds]
+        for number, part in enumerate(parts, start=1):
+            _refuse_unseen_platforms(data, part, number, split)
+        return cls(data, makers, split, n_folds, seed, parts)
+
+    @property
+    def asked(self) -> list[tuple[int, str]]:
+        """The number of the fold and the name of the model of each piece, in their order."""
+        return list(product(range(len(self.parts)), self.makers))
+
+    def questions(self, table: Parcel, label: str = "") -> list[PieceQuestion]:
+        """Return the pieces as workers are asked them; models that cannot travel raise."""
+        specs = specs_of(self.makers)
+        return [
+            question_of(
+                table,
+                self.parts[fold],
+                FoldQuestion(self.split, self.n_folds, self.seed, fold, "", specs[name]),
+                f"{label}{name}",
+            )
+            for fold, name in self.asked
         ]
-        by_place = dict(STUDY.answers(questions, workers or Here(), kept, progress))
-        answers = [FoldAnswer.of(by_place[i], name) for i, (_, name) in enumerate(asked)]
-    scores: dict[str, list[Scores]] = {name: [] for name in makers}
-    predictions: dict[str, list[HeldOutPredictions]] = {name: [] for name in makers}
-    for (_, name), own in zip(asked, answers, strict=True):
-        scores[name].append(own.scores)
-        predictions[name].append(own.predictions)
-    latent = next((own.latent for own in answers if own.latent), None)
-    held_out = HeldOut.of(data, [part.test_n for part in parts], predictions)
-    order, _ = metrics.most_common_order(data.log_time_wp) or (None, None)
-    facts = {"split": split, "folds": n_folds, "scored_folds": len(parts), "seed": seed, "versions": versions()}
-    return evaluation_of(data, scores, order, held_out=held_out, latent=latent, **facts)
 
+    def answers_here(self, progress: Progress | None) -> list[FoldAnswer]:
+        """Return the answers of this process, whose models may be any objects."""
+        answers: list[FoldAnswer] = []
+        mapped = True
+        for done, (fold, name) in enumerate(self.asked):
+            if progress:
+                progress(name, done, len(self.asked))
+            how = (self.data, self.parts[fold], self.split, self.seed)
+            answers.append(answer(self.makers[name](), *how, name=name, mapped=mapped and fold == 0))
+            mapped = mapped and answers[-1].latent is None
+        return answers
 
-def _answers_here(
-    data: Dataset,
-    parts: Sequence[Fold],
-    makers: Mapping[str, Maker],
-    split: Split,
-    seed: int,
-    asked: Sequence[tuple[int, str]],
-    progress: Progress | None,
-) -> list[FoldAnswer]:
-    """Return the answers of this process, whose models may be any objects."""
-    answers: list[FoldAnswer] = []
-    mapped = True
-    for done, (fold, name) in enumerate(asked):
-        if progress:
-            progress(name, done, len(asked))
-        answers.append(answer(makers[name](), data, parts[fold], split, seed, name=name, mapped=mapped and fold == 0))
-        mapped = mapped and answers[-1].latent is None
-    return answers
+    def evaluation(self, answers: Sequence[FoldAnswer]) -> Evaluation:
+        """Return the evaluation of the answers of all pieces, in their order."""
+        scores: dict[str, list[Scores]] = {name: [] for name in self.makers}
+        predictions: dict[str, list[HeldOutPredictions]] = {name: [] for name in self.makers}
+        for (_, name), own in zip(self.asked, answers, strict=True):
+            scores[name].append(own.scores)
+            predictions[name].append(own.predictions)
+        latent = next((own.latent for own in answers if own.latent), None)
+        held_out = HeldOut.of(self.data, [part.test_n for part in self.parts], predictions)
+        order, _ = metrics.most_common_order(self.data.log_time_wp) or (None, None)
+        facts = {"split": self.split, "folds": self.n_folds, "scored_folds": len(self.parts), "seed": self.seed}
+        return evaluation_of(self.data, scores, order, held_out=held_out, latent=latent, versions=versions(), **facts)
 
 
 def evaluation_of(

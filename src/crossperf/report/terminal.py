@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crossperf.adaptation.result import Transfer
     from crossperf.evaluation.compare import TableComparison
     from crossperf.evaluation.result import Evaluation
+    from crossperf.evaluation.seeds import SeedStudy
     from crossperf.model.trained import TrainedModel
     from crossperf.prediction.answer import Answer
     from crossperf.prediction.explain import Explanation
@@ -88,6 +89,11 @@ def evaluation(result: Evaluation) -> None:
     from crossperf.report.sentences import CELL, sentences
 
     show(result.about, tables.scores(result), CELL, *sentences(result))
+
+
+def seeds(result: SeedStudy) -> None:
+    """Print the mean scores of the models over seeds, with the interval of each mean."""
+    show(result.about, result.table())
 
 
 def training(model: TrainedModel) -> None:

@@ -20,12 +20,11 @@ from crossperf.runs.frames import to_frame
 from crossperf.schedule.jobs import Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import JobCounts, JobMetrics
+from crossperf.schedule.pieces import STUDY, questions, scores_of, simulated
 from crossperf.schedule.rules import Rules
-from crossperf.schedule.simulate import simulate
 from crossperf.schedule.times import RelativeTimes
+from crossperf.workers import Here, Kept, Progress, Workers
 
-#: Called after each simulation with its name, how many are done, and how many there are.
-Progress = Callable[[str, int, int], None]
 #: Chance of calling any difference real that is none.
 _ALPHA = 0.05
 #: What is compared: the mean over the jobs of the time from arrival to end.
@@ -155,6 +154,8 @@ def compare(
     *,
     rules: Rules | None = None,
     progress: Progress | None = None,
+    workers: Workers | None = None,
+    kept: Kept | None = None,
 ) -> Comparison:
     """Return what becomes of the jobs under each policy with each predictor, on the same jobs for each seed.
 
@@ -168,6 +169,10 @@ def compare(
         What holds for all jobs; ``None`` takes the defaults of `Rules`.
     progress
         Called after each simulation.
+    workers, kept
+        What simulates (``crossperf.workers.processes(4)``), and a folder of finished simulations
+        (``crossperf.workers.Kept``); ``None`` is this process, which keeps none. Policies of your own are then
+        ``FILE.py:FUNCTION``.
 
     Returns
     -------
@@ -187,21 +192,41 @@ def compare(
     pairs = [(policy, table) for policy in policies for table in predictors]
     if len({(policy, table.name) for policy, table in pairs}) < len(pairs):
         raise SettingsError("policies and predictors: found a name twice, expected each once.")
-    outcomes: list[list[tuple[JobMetrics, JobCounts]]] = [[] for _ in pairs]
-    for i, seed in enumerate(seeds):
-        jobs = jobs_of(seed)
-        for j, (policy, table) in enumerate(pairs):
-            outcome = simulate(jobs, machines, truth, table, policy, rules=rules, seed=seed)
-            if not outcome.placed.any():
-                raise SettingsError("no job can be placed, so there is nothing to compare. Check machines and times.")
-            outcomes[j].append((outcome.metrics(), outcome.counts()))
-            if progress:
-                progress(f"{policy} with {table.name}, seed {seed}", i * len(pairs) + j + 1, len(seeds) * len(pairs))
+    if workers is None and kept is None:
+        outcomes = _simulated_here(jobs_of, machines, truth, pairs, seeds, rules, progress)
+    else:
+        chosen = rules or Rules()
+        asked = [
+            question for seed in seeds for question in questions(jobs_of(seed), machines, truth, pairs, chosen, seed)
+        ]
+        by_place = dict(STUDY.answers(asked, workers or Here(), kept, progress))
+        rows_of = [[by_place[i * len(pairs) + j] for i in range(len(seeds))] for j in range(len(pairs))]
+        outcomes = [[scores_of(answer) for answer in rows] for rows in rows_of]
     scores = []
     for (policy, table), rows in zip(pairs, outcomes, strict=True):
         metrics = {part.name: np.array([getattr(row, part.name) for row, _ in rows]) for part in fields(JobMetrics)}
         scores.append(PolicyScores(policy, table.name, metrics, sum((counts for _, counts in rows), JobCounts())))
     return Comparison(tuple(seeds), tuple(scores), tuple(differences(scores)))
+
+
+def _simulated_here(
+    jobs_of: Callable[[int], Jobs],
+    machines: Machines,
+    truth: RelativeTimes,
+    pairs: Sequence[tuple[str, RelativeTimes]],
+    seeds: Sequence[int],
+    rules: Rules | None,
+    progress: Progress | None,
+) -> list[list[tuple[JobMetrics, JobCounts]]]:
+    """Return what becomes of the jobs with each pair, seed by seed, in this process."""
+    outcomes: list[list[tuple[JobMetrics, JobCounts]]] = [[] for _ in pairs]
+    for i, seed in enumerate(seeds):
+        jobs = jobs_of(seed)
+        for j, (policy, table) in enumerate(pairs):
+            outcomes[j].append(simulated(jobs, machines, truth, table, policy, rules, seed))
+            if progress:
+                progress(f"{policy} with {table.name}, seed {seed}", i * len(pairs) + j + 1, len(seeds) * len(pairs))
+    return outcomes
 
 
 def differences(scores: Sequence[PolicyScores]) -> list[TurnaroundDifference]:

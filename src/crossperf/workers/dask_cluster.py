@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import logging
@@ -48,7 +49,9 @@ class DaskWorkers:
         self._alone_since: float | None = None
 
     def capacity(self) -> int:
-        """Return the number of workers at this moment; none for a minute raises."""
+        """Return the number of workers at this moment; none for a minute raises, and a connection that was lost."""
+        if self._client.status != "running":  # a scheduler forgets the calls of a client that it lost
+            raise self._lost(None)
         count = len(self._workers())
         if count:
             self._alone_since = None
@@ -85,14 +88,14 @@ class DaskWorkers:
 
     def close(self) -> None:
         """Take the tables back; the cluster goes on without us."""
-        for name in self._plugins:
+        for name in self._plugins if self._client.status == "running" else ():
             with contextlib.suppress(Exception):  # the scheduler is gone, and the tables with it
                 self._client.unregister_worker_plugin(name)
 
     def _workers(self) -> dict[str, Any]:
         try:
             workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError):
             return {}
         return workers
 
@@ -153,6 +156,7 @@ def dask(address: str, *, threads: int = 1, tls: Tls | None = None, timeout_s: f
         )
     with _quiet(), contextlib.ExitStack() as stack:
         try:
+            asyncio.run(asyncio.wait_for(_asked(address, security), timeout_s))
             client = distributed.Client(address, security=security, timeout=timeout_s, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise WorkerError(
@@ -204,9 +208,18 @@ def is_open(address: str) -> bool:
         return True
 
 
+async def _asked(address: str, security: Any) -> None:
+    """Ask a scheduler who it is: Dask's client waits for ever for one that takes a connection and says nothing."""
+    from distributed.core import rpc
+
+    arguments = security.get_connection_args("client") if security else None
+    async with rpc(address, connection_args=arguments) as scheduler:
+        await scheduler.identity()
+
+
 def _reason(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    return lines[0].rstrip(".") if lines else "no answer"
 
 
 def _distributed() -> Any:
