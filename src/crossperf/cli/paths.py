@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from crossperf.errors import SettingsError
+from crossperf.runs.places import is_address
 
 #: Where the context of a command keeps the paths that it was given so far.
 _PATHS = "crossperf.paths"
@@ -23,13 +24,18 @@ class _Given(NamedTuple):
 
 
 class PathOfCommand(click.Path):
-    """A path of a file or folder; one that is to be written is refused where the command reads it too."""
+    """A path of a file or folder, or an address to read; one to be written is refused where the command reads it too."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, checked against those that the command was given before it."""
+        if isinstance(value, str) and is_address(value):
+            if param is not None and param.name in _WRITTEN:
+                what = f"{_flag(param)}: found {value}, an address in an object store"
+                raise SettingsError(f"{what}, expected a file or folder of this machine. Copy it there afterwards.")
+            return value
         path = super().convert(value, param, ctx)
         if ctx is not None and param is not None and not ctx.resilient_parsing and str(path) != "-":
             given = _Given(Path(os.fsdecode(path)), param.name in _WRITTEN, _flag(param))

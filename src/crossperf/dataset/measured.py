@@ -112,39 +112,51 @@ def measured_table(
     features
         ``table1``: the counters of the paper's Table I. ``counters``: all counters. ``all``: raw events as well.
     """
-    return measured_cells(table, platforms, features=features)[0]
-
-
-def measured_cells(
-    table: RunsTable, platforms: Sequence[str] | None = None, *, features: FeatureSet = "all", more: int = 0
-) -> tuple[Measured, Grouped, Floats]:
-    """Return the cells of a table, the order of its runs, and the matrix that holds the cells' medians.
-
-    Parameters
-    ----------
-    more
-        Columns of zeros behind the medians, for whoever goes on to fill the matrix: a second one may not fit.
-    """
-    from crossperf.runs.grouping import Grouped, runnable_of
-
-    grouped = Grouped.of(table, platforms)
-    runtime_s_n, *halves_hn = grouped.times(table.column(RUNTIME))
-    names, values_nf = _medians(table, grouped, features, more)
-    stated = runnable_of(table)
-    runnable_n = [stated[w] for w in table.index.workload_c[grouped.number_c].tolist()]
-    measured = Measured(
+    cells = CellMedians.of(table, platforms, features=features)
+    grouped, stated = cells.grouped, cells.runnable_of_workloads
+    return Measured(
         where=table.path,
-        names=names,
+        names=cells.names,
         app_n=tuple(grouped.names("apps")),
         input_n=tuple(grouped.names("inputs")),
         platform_n=tuple(grouped.names("platforms")),
-        values_nc=values_nf[:, : len(names)],
-        runtime_s_n=runtime_s_n,
-        runtime_s_halves_hn=np.stack(halves_hn),
+        values_nc=cells.values_nf,
+        runtime_s_n=cells.runtime_s_n,
+        runtime_s_halves_hn=cells.runtime_s_halves_hn,
         failed_runs=table.n_failed,
-        runnable_n=tuple(runnable_n),
+        runnable_n=tuple(stated[w] for w in table.index.workload_c[grouped.number_c].tolist()),
     )
-    return measured, grouped, values_nf
+
+
+@dataclass(frozen=True, eq=False)
+class CellMedians:
+    """The medians of a table's cells, which are numbers in its index: no name of four million is written out.
+
+    ``values_nf`` holds the counters and events of ``names``, and behind them columns of zeros for whoever goes on to
+    fill it: a second matrix may not fit into memory. ``runnable_of_workloads`` is by the workloads of the index.
+    """
+
+    grouped: Grouped
+    names: tuple[str, ...]
+    values_nf: Floats
+    runtime_s_n: Floats
+    runtime_s_halves_hn: Floats
+    runnable_of_workloads: list[str | None]
+
+    @classmethod
+    def of(
+        cls, table: RunsTable, platforms: Sequence[str] | None = None, *, features: FeatureSet = "all", more: int = 0
+    ) -> CellMedians:
+        """Return the medians of the cells on some platforms, or on all, with `more` columns of zeros behind them."""
+        from crossperf.runs.grouping import Grouped, runnable_of
+
+        grouped = Grouped.of(table, platforms)
+        names, values_nf = _medians(table, grouped, features, more)
+        runtime_s_n, *halves_hn = grouped.times(table.column(RUNTIME))
+        return cls(grouped, names, values_nf, runtime_s_n, np.stack(halves_hn), runnable_of(table))
+
+    def __len__(self) -> int:
+        return len(self.grouped)
 
 
 def _medians(table: RunsTable, grouped: Grouped, features: FeatureSet, more: int) -> tuple[tuple[str, ...], Floats]:

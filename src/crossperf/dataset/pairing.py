@@ -8,7 +8,7 @@ is fitted: scaling belongs to the estimators, which see training rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -19,7 +19,7 @@ import numpy as np
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, Split, TableFacts, Workload
 from crossperf.dataset.features import FEATURE_SETS, TABLE_1, Columns, Features, FeatureSet
-from crossperf.dataset.measured import Measured, measured_cells
+from crossperf.dataset.measured import CellMedians, Measured
 from crossperf.errors import DatasetError, SettingsError, did_you_mean, some_of
 from crossperf.runs.summary import info
 from crossperf.runs.table import RunsTable, Source, read_runs
@@ -191,20 +191,20 @@ def build(source: Source, *, platforms: Sequence[str] | None = None, features: F
         platforms=names,
         info=info(table),
     )
-    measured, grouped, values_nf = measured_cells(table, names, features=features, more=1 + len(names))
-    if not len(measured):
+    cells = CellMedians.of(table, names, features=features, more=1 + len(names))
+    if not len(cells):
         raise DatasetError(f"{table.path}: found no successful run, expected at least one.", path=table.path)
-    if features == "table1" and not measured.names:
+    if features == "table1" and not cells.names:
         raise DatasetError(
             f"{table.path}: found none of the {len(TABLE_1)} counters of Table I, expected some of {some_of(TABLE_1)}. "
             "Use all counters that the table has (features='counters').",
             path=table.path,
         )
-    workload_w, workload_n = np.unique(table.index.workload_c[grouped.number_c], return_inverse=True)
-    every = table.index.workloads
-    workloads = tuple(every[w] for w in workload_w.tolist())
-    source_n = measured.numbers_of(names)
-    times = (measured.runtime_s_n, *measured.runtime_s_halves_hn)
+    number_n, index = cells.grouped.number_c, table.index
+    workload_w, workload_n = np.unique(index.workload_c[number_n], return_inverse=True)
+    workloads = index.workloads_of(workload_w)
+    source_n = index.platform_places(names)[index.platform_c[number_n]]
+    times = (cells.runtime_s_n, *cells.runtime_s_halves_hn)
     log_time_wp, *halves_wp = (_by_platform(own_n, workload_n, source_n, len(names)) for own_n in times)
     if np.isnan(log_time_wp).any(axis=1).all():
         raise DatasetError(
@@ -220,18 +220,17 @@ def build(source: Source, *, platforms: Sequence[str] | None = None, features: F
         log_time_wp=log_time_wp,
         workload_n=workload_n.astype(np.int64),
         source_n=source_n,
-        features=Features.filled(values_nf, measured.runtime_s_n, source_n, Columns.of(measured.names, names)),
+        features=Features.filled(cells.values_nf, cells.runtime_s_n, source_n, Columns.of(cells.names, names)),
         log_time_halves_hwp=np.stack(halves_wp),
         table=replace(facts, apps=len({app for app, _ in workloads}), workloads=len(workloads)),
-        runnable_w=_runnable(measured, workload_n),
+        runnable_w=_runnable(cells.runnable_of_workloads[w] for w in workload_w.tolist()),
     )
 
 
-def _runnable(measured: Measured, workload_n: Integers) -> tuple[str | None, ...]:
-    """Return where each workload can run, in their order; nothing where no workload tells."""
-    first_w = np.unique(workload_n, return_index=True)[1].tolist()
-    stated = tuple(measured.runnable_n[i] for i in first_w)
-    return stated if any(stated) else ()
+def _runnable(stated: Iterable[str | None]) -> tuple[str | None, ...]:
+    """Return where each workload can run; nothing where no workload tells."""
+    by_workload = tuple(stated)
+    return by_workload if any(by_workload) else ()
 
 
 def _by_platform(runtime_s_n: Floats, workload_n: Integers, platform_n: Integers, platforms: int) -> Floats:

@@ -60,14 +60,9 @@ class Columns:
         return pl.Series(name, [OK], pl.String).new_from_index(0, self.raw.height)
 
     @cached_property
-    def status(self) -> Coded:
-        """The status of each run."""
-        return Coded.of(self.column("status"))
-
-    @cached_property
     def ok_r(self) -> NDArray[np.bool_]:
         """Which runs did not fail."""
-        return np.asarray(self.status.code_r == self.status.number_of(OK))
+        return (self.column("status") == OK).to_numpy()
 
     @cached_property
     def index(self) -> CellIndex:
@@ -116,7 +111,9 @@ def typed_column(column: pl.Series) -> pl.Series:
         return column.cast(pl.String).fill_null("") if name == "input" else column.cast(pl.String)
     if name not in COLUMNS and not is_counter(name):
         return column
-    numbers = _numbers(column).fill_nan(None)
+    numbers = _numbers(column)
+    if numbers.is_nan().any():
+        numbers = numbers.fill_nan(None)
     return numbers.cast(pl.Int64, strict=False) if name in WHOLE_NUMBERS else numbers
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from crossperf.arrays import Floats, Mask
 from crossperf.runs.columns import whole_numbers
@@ -35,20 +35,17 @@ class Grouped:
     ----------
     row_r
         The row of each run in the table.
-    cell_r, visit_r
-        The cell and the visit of each run, numbered in their order.
-    number_c
-        The number of each cell in the table's index.
-    has_visits
-        Whether the table names visits.
+    first_c, number_c
+        The place of the first run of each cell, and the number of each cell in the table's index.
+    visit_r
+        The visit of each run, numbered in their order; ``None`` where each run is a visit of its own.
     """
 
     index: CellIndex
     row_r: Numbers
-    cell_r: Numbers
-    visit_r: Numbers
+    first_c: Numbers
     number_c: Numbers
-    has_visits: bool
+    visit_r: Numbers | None
 
     @classmethod
     def of(cls, table: RunsTable, platforms: Sequence[str] | None = None) -> Grouped:
@@ -59,32 +56,21 @@ class Grouped:
             chosen_p = index.platforms.is_in(list(platforms)).to_numpy()
             ok_r = ok_r & chosen_p[index.platform_c][index.cell_r]
         row_r = np.flatnonzero(ok_r).astype(np.uint32)
-        order_r, _ = ranked(_with_repeats(table, index.cell_r[row_r].astype(np.uint64), row_r))
-        row_r = row_r[order_r]
+        row_r = row_r[ranked(_with_repeats(table, row_r))[0]]
         number_r = index.cell_r[row_r]
-        changed_r = np.zeros(len(row_r), bool)
+        changed_r = np.ones(len(row_r), bool)
         np.not_equal(number_r[1:], number_r[:-1], out=changed_r[1:])
-        cell_r = np.cumsum(changed_r, dtype=np.uint32)
-        number_c = number_r[np.concatenate([[True], changed_r[1:]])] if len(row_r) else number_r
-        visit_r = np.arange(len(row_r), dtype=np.uint32)
-        names = _visits_of(table, row_r, cell_r)
-        if names is not None:
-            order_r, visit_r = ranked(cell_r.astype(np.uint64) * np.uint64(len(names.texts)) + names.code_r)
-            row_r = row_r[order_r]
-        return cls(index, row_r, cell_r, visit_r, number_c, names is not None)
+        first_c = np.flatnonzero(changed_r).astype(np.uint32)
+        row_r, visit_r = _by_visit(table, row_r, first_c)
+        return cls(index, row_r, first_c, number_r[first_c], visit_r)
 
     def __len__(self) -> int:
         return len(self.number_c)
 
-    @cached_property
-    def first_c(self) -> Numbers:
-        """The place of the first run of each cell."""
-        return np.searchsorted(self.cell_r, np.arange(len(self), dtype=np.uint32)).astype(np.uint32)
-
-    @cached_property
-    def runs_c(self) -> Numbers:
-        """How many runs each cell has."""
-        return np.bincount(self.cell_r, minlength=len(self)).astype(np.uint32)
+    @property
+    def has_visits(self) -> bool:
+        """Whether the table names visits."""
+        return self.visit_r is not None
 
     def names(self, part: str) -> list[str]:
         """Return the ``apps``, ``inputs`` or ``platforms`` of the cells; each text is one object, however often used."""
@@ -95,7 +81,7 @@ class Grouped:
     def medians(self, column: pl.Series) -> Floats:
         """Return the median of a column of the table for each cell; NaN where it has no value."""
         parts = [
-            _medians(self.cell_r[runs], column.gather(pl.Series(self.row_r[runs])), range(*cells))
+            _medians(self._cells(cells), column.gather(pl.Series(self.row_r[runs])), cells)
             for cells, runs in self._blocks()
         ]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -106,7 +92,7 @@ class Grouped:
         The visit in the middle of an odd number is earlier.
         """
         parts = [
-            _times(self.cell_r[runs], self.visit_r[runs], runtime_s.gather(pl.Series(self.row_r[runs])), range(*cells))
+            _times(self._cells(cells), self._visits(runs), runtime_s.gather(pl.Series(self.row_r[runs])), cells)
             for cells, runs in self._blocks()
         ]
         if not parts:
@@ -116,50 +102,60 @@ class Grouped:
 
     def by_cell(self, column: pl.Series, summed_up: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
         """Return what a function makes of the runs of whole cells: ``cell``, ``visit`` and the column's values."""
-        blocks = [runs for _, runs in self._blocks()] or [slice(0, 0)]
-        return pl.concat([summed_up(self._runs(column, runs)) for runs in blocks])
+        blocks = list(self._blocks()) or [(range(0), slice(0, 0))]
+        return pl.concat([summed_up(self._runs(column, cells, runs)) for cells, runs in blocks])
 
-    def _runs(self, column: pl.Series, runs: slice) -> pl.DataFrame:
-        keys = {"cell": _sorted(self.cell_r[runs]), "visit": _sorted(self.visit_r[runs])}
+    def _runs(self, column: pl.Series, cells: range, runs: slice) -> pl.DataFrame:
+        keys = {"cell": _sorted(self._cells(cells)), "visit": _sorted(self._visits(runs))}
         return pl.DataFrame(keys | {column.name: column.gather(pl.Series(self.row_r[runs]))})
 
-    def _blocks(self) -> Iterator[tuple[tuple[int, int], slice]]:
+    def _blocks(self) -> Iterator[tuple[range, slice]]:
         """Yield whole cells of about `_AT_ONCE` runs each: their numbers, and the places of their runs."""
-        ends = [*range(_AT_ONCE, len(self.row_r), _AT_ONCE), len(self.row_r)]
         start = 0
-        for end in ends:
-            last = int(self.cell_r[end - 1]) + 1 if end else 0
-            if last > start:
-                yield (start, last), slice(int(self.first_c[start]), self._end(last))
-                start = last
+        while start < len(self):
+            end = int(np.searchsorted(self.first_c, int(self.first_c[start]) + _AT_ONCE))
+            yield range(start, end), slice(int(self.first_c[start]), self._place(end))
+            start = end
 
-    def _end(self, cell: int) -> int:
+    def _place(self, cell: int) -> int:
         return int(self.first_c[cell]) if cell < len(self) else len(self.row_r)
 
+    def _cells(self, cells: range) -> Numbers:
+        """Return the cell of each run of some cells."""
+        ends = np.append(self.first_c[cells.start + 1 : cells.stop], self._place(cells.stop))
+        return np.repeat(np.arange(cells.start, cells.stop, dtype=np.uint32), ends - self.first_c[cells.start : cells.stop])
 
-def _with_repeats(table: RunsTable, cell_r: np.ndarray, row_r: Numbers) -> np.ndarray:  # type: ignore[type-arg]
+    def _visits(self, runs: slice) -> Numbers:
+        return np.arange(runs.start, runs.stop, dtype=np.uint32) if self.visit_r is None else self.visit_r[runs]
+
+
+def _with_repeats(table: RunsTable, row_r: Numbers) -> NDArray[np.uint64]:
     """Return keys that sort runs by cell, then by repeat, unnumbered ones last."""
-    if not table.has("repeat"):
-        return cell_r
-    number, count = whole_numbers(table.column("repeat"))
-    return cell_r * np.uint64(count) + number[row_r]
+    cell_r = table.index.cell_r[row_r].astype(np.uint64)
+    if table.has("repeat"):
+        number, count = whole_numbers(table.column("repeat"))
+        cell_r *= np.uint64(count)
+        cell_r += number[row_r]
+    return cell_r
 
 
-def _visits_of(table: RunsTable, row_r: Numbers, cell_r: Numbers) -> Coded | None:
-    """Return the name of each run's visit; ``None`` where every run is a visit of its own.
+def _by_visit(table: RunsTable, row_r: Numbers, first_c: Numbers) -> tuple[Numbers, Numbers | None]:
+    """Return runs sorted by visit within their cells, and the number of each visit; ``None`` where each is its own.
 
     A run without a name in a table with names is called by its place in the cell.
     """
-    if not table.has("measured_in"):
-        return None
-    names = table.column("measured_in").gather(pl.Series(row_r))
-    if names.null_count() == len(names):
-        return None
+    names = table.column("measured_in").gather(pl.Series(row_r)) if table.has("measured_in") else None
+    if names is None or names.null_count() == len(names):
+        return row_r, None
+    count_c = np.diff(np.append(first_c, len(row_r)))
     if names.null_count():
-        place_r = np.arange(len(row_r)) - np.searchsorted(cell_r, cell_r)
+        place_r = np.arange(len(row_r)) - np.repeat(first_c, count_c)
         places = pl.Series(place_r).cast(pl.String).str.zfill(9)
         names = pl.select(pl.coalesce(pl.lit(names), pl.lit(places))).to_series()
-    return Coded.of(names)
+    coded = Coded.of(names)
+    cell_r = np.repeat(np.arange(len(first_c), dtype=np.uint64), count_c)
+    order_r, visit_r = ranked(cell_r * np.uint64(len(coded.texts)) + coded.code_r)
+    return row_r[order_r], visit_r
 
 
 def _sorted(values: Numbers) -> pl.Series:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -99,11 +100,17 @@ class CellIndex:
         """The first cell of each workload."""
         return np.unique(self.workload_c, return_index=True)[1].astype(np.int64)
 
-    @property
-    def workloads(self) -> list[tuple[str, str]]:
-        """The workloads, in their order."""
-        names = (self.apps.gather(self.app_c[self.first_w]), self.inputs.gather(self.input_c[self.first_w]))
-        return list(zip(*(column.to_list() for column in names), strict=True))
+    def workloads_of(self, numbers: Numbers) -> tuple[tuple[str, str], ...]:
+        """Return workloads by their numbers; each name is one object, however often it is used."""
+        apps, inputs = self.apps.to_list(), self.inputs.to_list()
+        first = self.first_w[numbers]
+        pairs = zip(self.app_c[first].tolist(), self.input_c[first].tolist(), strict=True)
+        return tuple((apps[app], inputs[own]) for app, own in pairs)
+
+    def platform_places(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return the place of each platform in a list of names; -1 where it is not in it."""
+        place = {name: i for i, name in enumerate(names)}
+        return np.array([place.get(name, -1) for name in self.platforms], dtype=np.int64)
 
 
 def ranked(key_r: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:

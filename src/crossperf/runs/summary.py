@@ -102,15 +102,13 @@ def info(table: RunsTable) -> TableInfo:
     cells = cells.with_columns(cells["within" if apart else "between"].alias("variation"))
     names = table.platforms
     gaps = _gaps(table, grouped, names)
-    status = table.columns.status
-    failed = zip(status.values, np.bincount(status.code_r, minlength=len(status.values)).tolist(), strict=True)
     repeats: Any = cells["runs"]
     number: Any = cells["visits"]
     return TableInfo(
         path=table.path,
         fingerprint=table.fingerprint,
         runs=len(table),
-        failed={str(word): count for word, count in failed if word != OK},
+        failed=_failed(table),
         apps=len(np.unique(table.index.app_c[grouped.number_c])),
         workloads=len(gaps.cannot_wp),
         complete_workloads=int((~gaps.not_measured_wp.any(axis=1)).sum()),
@@ -124,6 +122,12 @@ def info(table: RunsTable) -> TableInfo:
         noise_between_visits=_noise(cells["between"]) if apart else None,
         limited_workloads=int(gaps.cannot_wp.any(axis=1).sum()),
     )
+
+
+def _failed(table: RunsTable) -> dict[str, int]:
+    """Return how many runs failed, by status."""
+    status = table.column("status")
+    return dict(status.filter(status != OK).value_counts().sort("status").iter_rows())
 
 
 def _by_cell(runs: pl.DataFrame) -> pl.DataFrame:

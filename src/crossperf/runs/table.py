@@ -99,13 +99,13 @@ class RunsTable:
 
     @cached_property
     def _coded_events(self) -> Coded:
-        texts = self.column(EVENTS) if self.has(EVENTS) else pl.Series(EVENTS, [None] * len(self), dtype=pl.String)
-        return Coded.of(texts)
+        return Coded.of(self.column(EVENTS))
 
     @cached_property
     def events(self) -> pl.DataFrame:
         """Each different text of the column ``events`` with its numeric events as columns, by name."""
-        return distinct_events(self._coded_events.texts.alias(EVENTS))
+        texts = self._coded_events.texts if self.has(EVENTS) else pl.Series(dtype=pl.String)
+        return distinct_events(texts.alias(EVENTS))
 
     def event(self, name: str) -> pl.Series:
         """Return what each run counted of an event, null where it did not."""
@@ -165,7 +165,7 @@ class RunsTable:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table in the format that the path's ending names; the file appears whole or not at all."""
         kind = places.format_of(path)
-        with whole(path) as part, _errors_of_the_system():
+        with whole(path) as part, errors_of_the_system():
             formats.write_columns(self.frame, self.runs, part, kind)
 
     def runs(self) -> list[Run]:
@@ -178,7 +178,7 @@ class RunsTable:
 
 
 @contextmanager
-def _errors_of_the_system() -> Iterator[None]:
+def errors_of_the_system() -> Iterator[None]:
     """Raise what polars tells of a full disk or lost rights as the system's own error, which names the reason."""
     try:
         yield
