@@ -16,11 +16,11 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PanicException
 
-from crossperf.errors import CrossperfError
+from crossperf.errors import CrossperfError, shortened
 from crossperf.records import COLUMNS, FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import jsonl
 from crossperf.runs.checking import NumberedRow, split_rows, values_by_column
-from crossperf.runs.places import Part
+from crossperf.runs.places import Part, is_address
 from crossperf.runs.rules import MOST_SHOWN, TEXTS, Problem, is_counter, unusable
 
 #: Column that holds the row's number in its file, for messages.
@@ -29,6 +29,8 @@ ROW = "__row__"
 _TAIL = 1 << 20
 _LINES_AT_ONCE = 10_000
 _PIECES_AT_ONCE = 20
+#: Credentials of object stores come from the environment alone, never from files or programs of the user.
+REMOTE: dict[str, Any] = {"credential_provider": None}
 #: Text of more bytes than this becomes Parquet in a temporary folder instead of columns in memory.
 HELD_BYTES = 128_000_000
 #: Bounds of the first line of a CSV.
@@ -63,22 +65,38 @@ def reading(path: object, kind: str) -> Iterator[None]:
         raise
     except (Exception, PanicException) as error:  # whatever polars and its Rust raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        if is_address(str(path)) and (problem := _of_store(reason)):
+            raise unusable(path, [problem]) from error
         advice = "It may be cut short or of another format: copy or write it again."
         damaged = Problem(f"a file that does not read as {kind} ({reason})", f"a whole {kind} file", advice)
         raise unusable(path, [damaged]) from error
 
 
+def _of_store(reason: str) -> Problem | None:
+    """Return the problem of an object store that tells why it does not give a file; ``None`` where it gave one."""
+    expected = "a runs table"
+    if "404" in reason or "not found" in reason or "paths were empty" in reason:
+        return Problem("no such file in the store", expected, "Check the address.")
+    if "401" in reason or "403" in reason:
+        advice = "Set the credentials of the store in the environment, such as AWS_ACCESS_KEY_ID."
+        return Problem("a store that does not let us read", expected, advice)
+    if "object-store" in reason or "error sending request" in reason or "credential" in reason.lower():
+        advice = "Check the address, and the credentials and the endpoint in the environment."
+        return Problem(f"no answer of the store ({shortened(reason, 200)})", expected, advice)
+    return None
+
+
 def _parquet(part: Part) -> pl.LazyFrame:
     if not part.is_remote and part.path.stat().st_size == 0:
         return pl.LazyFrame()
-    return pl.scan_parquet(part.address, glob=False, hive_partitioning=False)
+    return pl.scan_parquet(part.address, glob=False, hive_partitioning=False, **REMOTE)
 
 
 def _csv(part: Part, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
     """Return the columns of a CSV, all of texts: in memory, or of Parquet where they are long."""
     settings: dict[str, Any] = {"infer_schema": False, "glob": False}
     if part.is_remote:
-        lazy = pl.scan_csv(part.address, **settings)
+        lazy = pl.scan_csv(part.address, **settings, **REMOTE)
     else:
         _refuse_long_header(part.path, part.kind)
         lazy = pl.scan_csv(part.path, **settings)
@@ -130,7 +148,7 @@ def _put_down(frame: pl.DataFrame, path: Path) -> pl.LazyFrame:
 def _remote_rows(address: str) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield the lines of JSONL in an object store, each with its number."""
     number = 0
-    for batch in pl.scan_lines(address, glob=False).collect_batches(maintain_order=True):
+    for batch in pl.scan_lines(address, glob=False, **REMOTE).collect_batches(maintain_order=True):
         for text in batch.to_series():
             number += 1
             if text.strip():
