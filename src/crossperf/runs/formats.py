@@ -29,8 +29,8 @@ ROW = "__row__"
 _TAIL = 1 << 20
 _LINES_AT_ONCE = 10_000
 _PIECES_AT_ONCE = 20
-#: Credentials of object stores come from the environment alone, never from files or programs of the user.
-REMOTE: dict[str, Any] = {"credential_provider": None}
+#: What says in the environment who asks a store of Amazon's kind.
+_WHO = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 #: Text of more bytes than this becomes Parquet in a temporary folder instead of columns in memory.
 HELD_BYTES = 128_000_000
 #: Bounds of the first line of a CSV.
@@ -86,17 +86,27 @@ def _of_store(reason: str) -> Problem | None:
     return None
 
 
+def remote(address: str) -> dict[str, Any]:
+    """Return how Polars asks a store: with the credentials of the environment, no program's and no file's of the user.
+
+    Where the environment says nothing of who asks, an S3 store is asked without a signature, as public ones may be.
+    """
+    unsigned = address.startswith("s3") and not any(map(os.environ.get, _WHO))
+    settings: dict[str, Any] = {"credential_provider": None} if is_address(address) else {}
+    return settings | ({"storage_options": {"aws_skip_signature": "true"}} if unsigned else {})
+
+
 def _parquet(part: Part) -> pl.LazyFrame:
     if not part.is_remote and part.path.stat().st_size == 0:
         return pl.LazyFrame()
-    return pl.scan_parquet(part.address, glob=False, hive_partitioning=False, **REMOTE)
+    return pl.scan_parquet(part.address, glob=False, hive_partitioning=False, **remote(part.address))
 
 
 def _csv(part: Part, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
     """Return the columns of a CSV, all of texts: in memory, or of Parquet where they are long."""
     settings: dict[str, Any] = {"infer_schema": False, "glob": False}
     if part.is_remote:
-        lazy = pl.scan_csv(part.address, **settings, **REMOTE)
+        lazy = pl.scan_csv(part.address, **settings, **remote(part.address))
     else:
         _refuse_long_header(part.path, part.kind)
         lazy = pl.scan_csv(part.path, **settings)
@@ -148,7 +158,7 @@ def _put_down(frame: pl.DataFrame, path: Path) -> pl.LazyFrame:
 def _remote_rows(address: str) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield the lines of JSONL in an object store, each with its number."""
     number = 0
-    for batch in pl.scan_lines(address, glob=False, **REMOTE).collect_batches(maintain_order=True):
+    for batch in pl.scan_lines(address, glob=False, **remote(address)).collect_batches(maintain_order=True):
         for text in batch.to_series():
             number += 1
             if text.strip():

@@ -159,5 +159,5 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _divided_by(folder: Path) -> str | None:
     """Return the column that a folder of runs is divided by; ``None`` where it is not."""
-    parts = places.parts_of(folder) if folder.is_dir() and any(folder.iterdir()) else []
+    parts = places.parts_below(folder, places.files_of(folder)) if folder.is_dir() else []
     return next((name for part in parts for name in part.labels), None)

@@ -111,6 +111,14 @@ def parts_of(place: str | os.PathLike[str]) -> list[Part]:
 
 
 def _of_folder(folder: Path) -> list[Part]:
+    if files := files_of(folder):
+        return parts_below(folder, files)
+    expected = f"a folder of runs tables ({_ENDINGS})"
+    raise unusable(folder, [Problem("an empty folder", expected, "Check the path.")])
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of runs in a folder, by name; a folder with other files raises."""
     names = (Path(parent, name) for parent, _, files in os.walk(folder, followlinks=True) for name in files)
     files = sorted(name for name in names if not any(part[0] in "._" for part in name.relative_to(folder).parts))
     expected, advice = f"a folder of runs tables alone ({_ENDINGS})", "Check the path, or name its files: 'DIR/*.csv'."
@@ -118,9 +126,7 @@ def _of_folder(folder: Path) -> list[Part]:
     if stranger is not None:
         problem = f"a folder with {str(stranger.relative_to(folder))!r} in it"
         raise unusable(folder, [Problem(problem, expected, advice)])
-    if not files:
-        raise unusable(folder, [Problem("an empty folder", expected, "Check the path.")])
-    return parts_below(folder, files)
+    return files
 
 
 def _is_table(file: Path) -> bool:

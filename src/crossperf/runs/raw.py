@@ -192,7 +192,7 @@ def _together(files: Sequence[tuple[Part, pl.LazyFrame]]) -> pl.LazyFrame:
     for _, group in groupby(files, key=lambda file: (_key(file), tuple(file[1].collect_schema().items()))):
         own = list(group)
         if len(own) > 1 and _key(own[0]) is not None:
-            scan = pl.scan_parquet([part.address for part, _ in own], glob=False, hive_partitioning=False, **formats.REMOTE)
+            scan = pl.scan_parquet([part.address for part, _ in own], glob=False, hive_partitioning=False, **formats.remote(own[0][0].address))
             frames.append(_labelled(formats.without_format(scan), own[0][0]))
         else:
             frames += [frame for _, frame in own]
@@ -234,5 +234,5 @@ def _remote_parts(address: str) -> list[Part]:
         raise unusable(address, [problem])
     settings = {"missing_columns": "insert", "extra_columns": "ignore"} if kind == "parquet" else {"infer_schema": False}
     with formats.reading(address, kind):
-        files = scan(pattern, include_file_paths=ROW, **settings, **formats.REMOTE).select(pl.col(ROW).unique()).collect().to_series()
+        files = scan(pattern, include_file_paths=ROW, **settings, **formats.remote(address)).select(pl.col(ROW).unique()).collect().to_series()
     return places.parts_below(places.before_wildcards(pattern), sorted(map(places.spelled, files)))
