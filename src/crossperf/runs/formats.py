@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -75,9 +76,10 @@ def reading(path: object, kind: str) -> Iterator[None]:
 def _of_store(reason: str) -> Problem | None:
     """Return the problem of an object store that tells why it does not give a file; ``None`` where it gave one."""
     expected = "a runs table"
-    if "404" in reason or "not found" in reason or "paths were empty" in reason:
+    status = (re.findall(r"status(?: code:?)? (\d{3})", reason) or [""])[0]
+    if status == "404" or "not found" in reason or "paths were empty" in reason:
         return Problem("no such file in the store", expected, "Check the address.")
-    if "401" in reason or "403" in reason:
+    if status in ("401", "403"):
         advice = "Set the credentials of the store in the environment, such as AWS_ACCESS_KEY_ID."
         return Problem("a store that does not let us read", expected, advice)
     if "object-store" in reason or "error sending request" in reason or "credential" in reason.lower():
