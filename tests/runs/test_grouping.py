@@ -33,7 +33,7 @@ def from_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def scattered(seed: int = 1) -> list[Run]:
     """Return runs in random order: odd and even numbers of repeats, visits, failures, gaps in counters and events."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311
     made = []
     for app in ("b", "a", "ä"):
         for input_ in ("", "2", "10"):

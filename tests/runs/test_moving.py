@@ -87,7 +87,7 @@ def test_runs_are_not_added_to_a_folder_of_something_else(tmp_path: Path, table:
     table.write(tmp_path / "a.csv")
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.json").write_text("{}")
-    with pytest.raises(RunsTableError, match="found a folder with 'model.json' in it"):
+    with pytest.raises(RunsTableError, match=r"found a folder with 'model\.json' in it"):
         runs.add(tmp_path / "a.csv", tmp_path / "model")
     assert [path.name for path in (tmp_path / "model").iterdir()] == ["model.json"]
 
@@ -95,7 +95,7 @@ def test_runs_are_not_added_to_a_folder_of_something_else(tmp_path: Path, table:
 @pytest.mark.parametrize("output", ["all.parquet", "all.csv", "all.jsonl.gz"])
 def test_other_formats_cannot_be_added_to(tmp_path: Path, table: RunsTable, output: str) -> None:
     table.write(tmp_path / "a.csv")
-    with pytest.raises(RunsTableError, match="expected .jsonl or a folder of Parquet"):
+    with pytest.raises(RunsTableError, match=r"expected \.jsonl or a folder of Parquet"):
         runs.add(tmp_path / "a.csv", tmp_path / output)
 
 
@@ -123,13 +123,17 @@ def test_several_writers_lose_no_run_and_a_reader_sees_whole_ones_alone(
     assert all(count % len(table) == 0 for count in seen)
     everything = runs.read(tmp_path / output)
     assert len(everything) == 30 * len(table)
-    assert everything.frame.group_by("app", "input", "platform", "repeat").agg(pl.len())["len"].unique().to_list() == [30]
+    assert everything.frame.group_by("app", "input", "platform", "repeat").agg(pl.len())["len"].unique().to_list() == [
+        30
+    ]
 
 
 def test_the_commands_convert_and_append(tmp_path: Path, table: RunsTable) -> None:
     table.write(tmp_path / "a.jsonl")
     invoke = CliRunner().invoke
-    result = invoke(commands, ["runs", "convert", str(tmp_path / "*.jsonl"), "-o", str(tmp_path / "b"), "--by", "platform"])
+    result = invoke(
+        commands, ["runs", "convert", str(tmp_path / "*.jsonl"), "-o", str(tmp_path / "b"), "--by", "platform"]
+    )
     assert result.exit_code == 0, result.output
     assert f"converted {len(table)} runs" in result.output
     again = invoke(commands, ["runs", "convert", str(tmp_path / "a.jsonl"), "-o", str(tmp_path / "b")])

@@ -130,7 +130,9 @@ def test_a_large_table_has_the_problems_of_a_small_one(
 def test_a_folder_with_other_files_is_refused_by_the_name_of_the_first(tmp_path: Path, table: RunsTable) -> None:
     table.write(tmp_path / "runs.csv")
     (tmp_path / "notes.txt").write_text("x")
-    with pytest.raises(RunsTableError, match=r"found a folder with 'notes.txt' in it, expected a folder of runs tables"):
+    with pytest.raises(
+        RunsTableError, match=r"found a folder with 'notes.txt' in it, expected a folder of runs tables"
+    ):
         runs.read(tmp_path)
     assert len(runs.read(tmp_path / "*.csv")) == len(table)
     with pytest.raises(RunsTableError, match="found no file of such a name, expected a runs table"):

@@ -42,7 +42,7 @@ def settings() -> Iterator[dict[str, str]]:
     try:
         for _ in range(300):
             try:
-                urllib.request.urlopen(f"{address}/moto-api/", timeout=1)
+                urllib.request.urlopen(f"{address}/moto-api/", timeout=1)  # noqa: S310
                 break
             except OSError:
                 time.sleep(0.1)
@@ -108,7 +108,7 @@ def test_commands_read_a_store_and_never_write_one(settings: dict[str, str], sto
         )
 
     checked = crossperf("runs", "check", "s3://site/runs.parquet")
-    assert "s3://site/runs.parquet can be used; errors: 0" in checked.stdout, told_.stderr
+    assert "s3://site/runs.parquet can be used; errors: 0" in checked.stdout, checked.stderr
     trained = crossperf("train", "s3://site/divided", "--model", "ridge", "-o", "model")
     assert "trained ridge on 24 cells" in trained.stdout, trained.stderr
     refused = crossperf("runs", "convert", "s3://site/runs.csv", "-o", "s3://site/new.parquet")
@@ -139,7 +139,7 @@ class Recorder(BaseHTTPRequestHandler):
         self.send_response(404)
         self.end_headers()
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815
 
     def log_message(self, *_: object) -> None:
         pass

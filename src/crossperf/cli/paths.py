@@ -24,7 +24,7 @@ class _Given(NamedTuple):
 
 
 class PathOfCommand(click.Path):
-    """A path of a file or folder, or an address to read; one to be written is refused where the command reads it too."""
+    """A path of a file or folder, or an address to read; what is to be written is refused where it is read too."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 @FEATURES
 @SAMPLE
 @click.option(
-    "--memory", type=FiniteRange(0.5), metavar="GB", help="Learn from what fits into so much memory; by default the free."
+    "--memory",
+    type=FiniteRange(0.5),
+    metavar="GB",
+    help="Learn from what fits into so much memory; by default the free.",
 )
 @SETTINGS
 @overwrite("model")

@@ -27,7 +27,17 @@ except ImportError as error:
     raise MissingDependencyError("The networks need PyTorch: pip install 'crossperf[torch]'") from error
 
 from crossperf.model.learn import vae as v
-from crossperf.model.learn.training import AT_ONCE, Batch, Stepper, batches, device_for, plain, robust_loss, seeded, watched
+from crossperf.model.learn.training import (
+    AT_ONCE,
+    Batch,
+    Stepper,
+    batches,
+    device_for,
+    plain,
+    robust_loss,
+    seeded,
+    watched,
+)
 
 #: The VAE is held by its KL term, and needs little of this.
 _VAE_WEIGHT_DECAY = 1e-4

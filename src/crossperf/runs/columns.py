@@ -103,10 +103,14 @@ def typed_column(column: pl.Series) -> pl.Series:
     name = column.name
     if name == "status":
         text = pl.col(name).cast(pl.String)
-        return column.to_frame().select(pl.when(_says_nothing(text)).then(pl.lit(OK)).otherwise(text).alias(name)).to_series()
+        return (
+            column.to_frame()
+            .select(pl.when(_says_nothing(text)).then(pl.lit(OK)).otherwise(text).alias(name))
+            .to_series()
+        )
     if name == "runnable":
-        text = column.cast(pl.String).to_frame()
-        return text.select(pl.when(~_says_nothing(pl.col(name))).then(name)).to_series()
+        texts = column.cast(pl.String).to_frame()
+        return texts.select(pl.when(~_says_nothing(pl.col(name))).then(name)).to_series()
     if name in TEXTS:
         return column.cast(pl.String).fill_null("") if name == "input" else column.cast(pl.String)
     if name not in COLUMNS and not is_counter(name):

@@ -73,7 +73,7 @@ class Grouped:
         return self.visit_r is not None
 
     def names(self, part: str) -> list[str]:
-        """Return the ``apps``, ``inputs`` or ``platforms`` of the cells; each text is one object, however often used."""
+        """Return the ``apps``, ``inputs`` or ``platforms`` of the cells; each text is one object."""
         texts: list[str] = getattr(self.index, part).to_list()
         codes = {"apps": self.index.app_c, "inputs": self.index.input_c, "platforms": self.index.platform_c}[part]
         return [texts[code] for code in codes[self.number_c].tolist()]
@@ -123,7 +123,9 @@ class Grouped:
     def _cells(self, cells: range) -> Numbers:
         """Return the cell of each run of some cells."""
         ends = np.append(self.first_c[cells.start + 1 : cells.stop], self._place(cells.stop))
-        return np.repeat(np.arange(cells.start, cells.stop, dtype=np.uint32), ends - self.first_c[cells.start : cells.stop])
+        return np.repeat(
+            np.arange(cells.start, cells.stop, dtype=np.uint32), ends - self.first_c[cells.start : cells.stop]
+        )
 
     def _visits(self, runs: slice) -> Numbers:
         return np.arange(runs.start, runs.stop, dtype=np.uint32) if self.visit_r is None else self.visit_r[runs]

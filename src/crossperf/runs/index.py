@@ -42,8 +42,7 @@ class Coded:
 
     def number_of(self, text: str | None) -> int | None:
         """Return the number of a text; ``None`` where no row has it."""
-        at = self.texts.eq_missing(pl.Series([text], dtype=pl.String)).arg_true() if len(self.texts) else []
-        return int(at[0]) if len(at) else None
+        return next((place for place, own in enumerate(self.values) if own == text), None)
 
     @cached_property
     def values(self) -> list[str | None]:
@@ -79,11 +78,8 @@ class CellIndex:
         first_c = order_r[np.flatnonzero(np.diff(number_r, prepend=np.uint32(1 << 31)))] if len(key_r) else order_r
         cell_r = np.empty(len(key_r), np.uint32)
         cell_r[order_r] = number_r
-        return cls(
-            *(coded.texts for coded in (app, input_, platform)),
-            cell_r,
-            *(coded.code_r[first_c] for coded in (app, input_, platform)),
-        )
+        codes = (coded.code_r[first_c] for coded in (app, input_, platform))
+        return cls(app.texts, input_.texts, platform.texts, cell_r, *codes)
 
     def __len__(self) -> int:
         return len(self.app_c)

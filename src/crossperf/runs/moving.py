@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import quote
 
 import polars as pl
@@ -118,18 +117,13 @@ def _write_parquet(table: RunsTable, part: Path) -> None:
 
 
 def _write_text(table: RunsTable, part: Path, kind: str) -> None:
-    opener = gzip.open if kind.endswith(".gz") else open
-    with opener(part, "wb") as file:
+    with (gzip.open if kind.endswith(".gz") else open)(part, "wb") as file:
         if kind.startswith("csv"):
             for number, frame in enumerate(_batches(table, _AT_ONCE)):
-                _write_csv(frame, file, header=number == 0)
+                file.write(_numbered(frame).write_csv(include_header=number == 0).encode())
         else:
             for frame in _batches(table, _RECORDS_AT_ONCE):
-                file.writelines(jsonl.line(run).encode() for run in formats.runs_of(frame))
-
-
-def _write_csv(frame: pl.DataFrame, file: BinaryIO, *, header: bool) -> None:
-    file.write(_numbered(frame).write_csv(include_header=header).encode())
+                file.write("".join(map(jsonl.line, formats.runs_of(frame))).encode())
 
 
 def _write_divided(frame: pl.DataFrame, folder: Path, by: str) -> None:

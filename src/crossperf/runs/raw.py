@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -192,7 +193,12 @@ def _together(files: Sequence[tuple[Part, pl.LazyFrame]]) -> pl.LazyFrame:
     for _, group in groupby(files, key=lambda file: (_key(file), tuple(file[1].collect_schema().items()))):
         own = list(group)
         if len(own) > 1 and _key(own[0]) is not None:
-            scan = pl.scan_parquet([part.address for part, _ in own], glob=False, hive_partitioning=False, **formats.remote(own[0][0].address))
+            scan = pl.scan_parquet(
+                [part.address for part, _ in own],
+                glob=False,
+                hive_partitioning=False,
+                **formats.remote(own[0][0].address),
+            )
             frames.append(_labelled(formats.without_format(scan), own[0][0]))
         else:
             frames += [frame for _, frame in own]
@@ -228,11 +234,14 @@ def _remote_parts(address: str) -> list[Part]:
         return [Part(address, places.format_of(address))]
     pattern = address if places.has_wildcards(address) else address.rstrip("/") + "/**/*.parquet"
     kind = places.format_of(pattern)
-    scan = {"parquet": pl.scan_parquet, "csv": pl.scan_csv}.get(kind)
-    if scan is None:
+    if kind not in ("parquet", "csv"):
         problem = Problem(f"a pattern of {kind} files", "a pattern of .parquet or .csv files", "Name the files.")
         raise unusable(address, [problem])
-    settings = {"missing_columns": "insert", "extra_columns": "ignore"} if kind == "parquet" else {"infer_schema": False}
+    settings: dict[str, Any] = {"include_file_paths": ROW} | formats.remote(address)
     with formats.reading(address, kind):
-        files = scan(pattern, include_file_paths=ROW, **settings, **formats.remote(address)).select(pl.col(ROW).unique()).collect().to_series()
+        if kind == "csv":
+            scan = pl.scan_csv(pattern, infer_schema=False, **settings)
+        else:
+            scan = pl.scan_parquet(pattern, missing_columns="insert", extra_columns="ignore", **settings)
+        files = scan.select(pl.col(ROW).unique()).collect().to_series()
     return places.parts_below(places.before_wildcards(pattern), sorted(map(places.spelled, files)))

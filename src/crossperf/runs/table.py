@@ -19,8 +19,8 @@ from polars.exceptions import PolarsError
 
 from crossperf.errors import RunsTableError, several, some_of
 from crossperf.files import whole
-from crossperf.records import OK, Run
-from crossperf.runs import columns, formats, frames, jsonl, places
+from crossperf.records import Run
+from crossperf.runs import columns, formats, frames, places
 from crossperf.runs.checking import Record, numbered, split_rows
 from crossperf.runs.columns import Columns
 from crossperf.runs.events import EVENTS, distinct_events
@@ -159,7 +159,7 @@ class RunsTable:
                 if column.dtype == pl.String:
                     digest.update(b"\x1f" * (start > 0) + some.fill_null("\x00").str.join("\x1f")[0].encode())
                 else:
-                    digest.update(np.ascontiguousarray(some.cast(pl.Float64).fill_null(np.nan).to_numpy()))
+                    digest.update(some.cast(pl.Float64).fill_null(np.nan).to_numpy().tobytes())
         return digest.hexdigest()[:16]
 
     def write(self, path: str | os.PathLike[str]) -> None:

@@ -61,7 +61,9 @@ def test_train_says_what_it_left_out(tmp_path: Path) -> None:
     arguments = [*train, str(tmp_path / "model"), "--memory", "0.5"]
     result = CliRunner().invoke(commands, arguments)
     assert result.exit_code == 0, result.output
-    words = "note: learns from 1,000 of 3,200 cells: 250 of 800 workloads, of 40 of 40 applications; the others are left"
+    words = (
+        "note: learns from 1,000 of 3,200 cells: 250 of 800 workloads, of 40 of 40 applications; the others are left"
+    )
     assert words in result.output
     assert "trained ridge on 1,000 cells" in result.output
     everything = CliRunner().invoke(commands, [*train, str(tmp_path / "all"), "--memory", "64"])

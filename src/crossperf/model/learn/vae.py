@@ -123,8 +123,9 @@ class Inputs(nn.Module):
             if len(x_nf) <= AT_ONCE:
                 self.centre.add_(self(x_nf, seen_nf).mean(dim=0))
                 return
-            parts = zip(x_nf.split(AT_ONCE), seen_nf.split(AT_ONCE), strict=True)
-            self.centre.add_(sum(self(*part).sum(dim=0, dtype=torch.float64) for part in parts) / len(x_nf))
+            parts = (slice(start, start + AT_ONCE) for start in range(0, len(x_nf), AT_ONCE))
+            sums = (self(x_nf[rows], seen_nf[rows]).sum(dim=0, dtype=torch.float64) for rows in parts)
+            self.centre.add_(sum(sums) / len(x_nf))
 
     def fold_into(self, layer: nn.Linear) -> None:
         """Move the mean into the bias of the layer that sees the inputs: the same answers from inputs as they are."""
