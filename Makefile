@@ -90,6 +90,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/scheduling.py
 	$(BIN)/python benchmarks/slurm.py
 	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/large.py --runs 1000000,4000000
 
 $(READY): pyproject.toml $(CONSTRAINTS) $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -24,7 +24,7 @@ _RUNNABLE = ("app", "input", "platform", "platform_class", "runnable")
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class TypedColumns:
     """The columns of a table as their types, by name; those of a table that is not held are read when asked for.
 
     There is always a status, ``ok`` where a row tells none, and a runtime, null where there is none.
@@ -76,7 +76,7 @@ class Columns:
         return pl.DataFrame([own if rows is None else own.gather(pl.Series(rows)) for own in columns])
 
 
-def check(columns: Columns, need_runtime: bool) -> list[Problem]:
+def check(columns: TypedColumns, need_runtime: bool) -> list[Problem]:
     """Return every problem of a table, errors first."""
     raw = columns.raw
     if raw.height == 0:
@@ -133,7 +133,7 @@ def _numbers(column: pl.Series) -> pl.Series:
     return column.cast(pl.Float64, strict=False)
 
 
-def _column_problems(columns: Columns, name: str, ok: pl.Series, need_runtime: bool) -> list[Problem]:
+def _column_problems(columns: TypedColumns, name: str, ok: pl.Series, need_runtime: bool) -> list[Problem]:
     """Ask the rules about every value that typing lost or that stands out."""
     raw = columns.raw.column(name)
     if name in ("app", "platform"):
@@ -154,7 +154,7 @@ def _column_problems(columns: Columns, name: str, ok: pl.Series, need_runtime: b
     return checking.column_problems(name, values, need_runtime)
 
 
-def _problems_across(columns: Columns) -> list[Problem]:
+def _problems_across(columns: TypedColumns) -> list[Problem]:
     """Ask about the rows that share what should differ, or differ in what should be shared."""
     suspects = [*_same_ids(columns), *_same_repeats(columns), *_several_classes(columns)]
     problems = []
@@ -167,7 +167,7 @@ def _problems_across(columns: Columns) -> list[Problem]:
     return problems + _runnable_problems(columns)
 
 
-def _same_ids(columns: Columns) -> tuple[Numbers, ...]:
+def _same_ids(columns: TypedColumns) -> tuple[Numbers, ...]:
     """Return the rows whose id an earlier row has, and those earlier rows."""
     if "run_id" not in columns.names:
         return ()
@@ -177,7 +177,7 @@ def _same_ids(columns: Columns) -> tuple[Numbers, ...]:
     return (again, first) if len(again) else ()
 
 
-def _same_repeats(columns: Columns) -> tuple[Numbers, ...]:
+def _same_repeats(columns: TypedColumns) -> tuple[Numbers, ...]:
     """Return the runs that succeeded whose cell and repeat an earlier one has, and those earlier runs."""
     if not set(_REPEAT) <= set(columns.names):
         return ()
@@ -201,7 +201,7 @@ def whole_numbers(column: pl.Series) -> tuple[Numbers, int]:
     return np.where(column.is_null().to_numpy(), np.uint32(len(distinct)), places.to_numpy()), len(distinct) + 1
 
 
-def _several_classes(columns: Columns) -> tuple[Numbers, ...]:
+def _several_classes(columns: TypedColumns) -> tuple[Numbers, ...]:
     """Return the first row of each class of the platforms that have several."""
     if not {"platform", "platform_class"} <= set(columns.names):
         return ()
@@ -213,7 +213,7 @@ def _several_classes(columns: Columns) -> tuple[Numbers, ...]:
     return (rows.to_numpy(),) if len(rows) else ()
 
 
-def _runnable_problems(columns: Columns) -> list[Problem]:
+def _runnable_problems(columns: TypedColumns) -> list[Problem]:
     """Ask about where workloads can run: rows that could clash, and the first row of each combination besides."""
     if "runnable" not in columns.names:
         return []
@@ -237,7 +237,7 @@ def _runnable_problems(columns: Columns) -> list[Problem]:
     return checking.runnable_problems(zip((chosen["row"] + 1).to_list(), *texts, chosen["ok"].to_list(), strict=True))
 
 
-def _coded_or_none(columns: Columns, name: str) -> Coded:
+def _coded_or_none(columns: TypedColumns, name: str) -> Coded:
     if name in columns.names:
         return Coded.of(columns.column(name))
     return Coded(np.zeros(columns.raw.height, np.uint32), pl.Series([None], dtype=pl.String))

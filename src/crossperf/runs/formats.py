@@ -21,7 +21,7 @@ from crossperf.errors import CrossperfError, shortened
 from crossperf.records import COLUMNS, FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import jsonl
 from crossperf.runs.checking import NumberedRow, split_rows, values_by_column
-from crossperf.runs.places import Part, is_address
+from crossperf.runs.places import TableFile, is_address
 from crossperf.runs.rules import MOST_SHOWN, TEXTS, Problem, is_counter, unusable
 
 #: Column that holds the row's number in its file, for messages.
@@ -38,7 +38,7 @@ HELD_BYTES = 128_000_000
 _LONGEST_HEADER, _MOST_COLUMNS = 4 << 20, 50_000
 
 
-def columns_of_part(part: Part, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
+def columns_of_part(part: TableFile, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
     """Return the columns of one file, read when they are asked for, and what could not be read of its rows.
 
     Parameters
@@ -98,13 +98,13 @@ def remote(address: str) -> dict[str, Any]:
     return settings | ({"storage_options": {"aws_skip_signature": "true"}} if unsigned else {})
 
 
-def _parquet(part: Part) -> pl.LazyFrame:
+def _parquet(part: TableFile) -> pl.LazyFrame:
     if not part.is_remote and part.path.stat().st_size == 0:
         return pl.LazyFrame()
     return pl.scan_parquet(part.address, glob=False, hive_partitioning=False, **remote(part.address))
 
 
-def _csv(part: Part, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
+def _csv(part: TableFile, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
     """Return the columns of a CSV, all of texts: in memory, or of Parquet where they are long."""
     settings: dict[str, Any] = {"infer_schema": False, "glob": False}
     if part.is_remote:
@@ -135,7 +135,7 @@ def _refuse_long_header(path: Path, kind: str) -> None:
         raise unusable(path, [Problem(much, "the names of the columns", advice, row=1)])
 
 
-def _of_lines(part: Part, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
+def _of_lines(part: TableFile, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
     """Return the columns of JSONL, made of some thousand lines at a time: as columns they take far less memory."""
     pieces: list[pl.LazyFrame] = []
     problems: list[Problem] = []

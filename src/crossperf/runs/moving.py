@@ -17,7 +17,7 @@ from crossperf.files import Folder, whole
 from crossperf.files.replacing import naming, sync
 from crossperf.records import FORMAT, RUNS_FORMAT
 from crossperf.runs import formats, jsonl, places
-from crossperf.runs.columns import Columns
+from crossperf.runs.columns import TypedColumns
 from crossperf.runs.raw import Raw, opened
 from crossperf.runs.table import RunsTable, errors_of_the_system, sound
 
@@ -101,7 +101,7 @@ def _batches(table: RunsTable, rows: int) -> Iterator[pl.DataFrame]:
     """Yield the typed columns of a table, some runs at a time."""
     raw = table.columns.raw
     for batch in raw.batches(rows):
-        own = Columns(Raw(raw.path, batch))
+        own = TypedColumns(Raw(raw.path, batch))
         yield own.frame(name for name in table.columns.names if name in own.names)
 
 

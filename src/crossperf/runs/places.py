@@ -22,7 +22,7 @@ _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
-class Part:
+class TableFile:
     """One file of a table: its address, its format, and the columns that the names of its folders tell."""
 
     address: str
@@ -89,7 +89,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return kind
 
 
-def parts_of(place: str | os.PathLike[str]) -> list[Part]:
+def parts_of(place: str | os.PathLike[str]) -> list[TableFile]:
     """Return the files of a table that lies on this machine, by name: one, those of a folder, or those of a pattern.
 
     A file whose own name looks like a pattern is that file. In a folder every file has to be of runs; names that begin
@@ -98,7 +98,7 @@ def parts_of(place: str | os.PathLike[str]) -> list[Part]:
     text = os.fspath(place)
     path = Path(text)
     if path.is_file():
-        return [Part(text, format_of(path))]
+        return [TableFile(text, format_of(path))]
     if path.is_dir():
         return _of_folder(path)
     if has_wildcards(text):
@@ -110,7 +110,7 @@ def parts_of(place: str | os.PathLike[str]) -> list[Part]:
     raise unusable(text, [Problem("no such file", "a runs table", "Check the path.")])
 
 
-def _of_folder(folder: Path) -> list[Part]:
+def _of_folder(folder: Path) -> list[TableFile]:
     if files := files_of(folder):
         return parts_below(folder, files)
     expected = f"a folder of runs tables ({_ENDINGS})"
@@ -134,13 +134,13 @@ def _is_table(file: Path) -> bool:
     return _OTHER_NAMES.get(ending, ending) in FORMATS
 
 
-def parts_below(root: str | os.PathLike[str], files: Iterable[str | os.PathLike[str]]) -> list[Part]:
+def parts_below(root: str | os.PathLike[str], files: Iterable[str | os.PathLike[str]]) -> list[TableFile]:
     """Return files below a folder as parts; folders named ``column=value`` tell a column (Hive's way).
 
     >>> parts_below(Path("runs"), ["runs/platform=epyc%2F2/0.parquet"])[0].labels
     {'platform': 'epyc/2'}
     """
-    return [Part(os.fspath(file), format_of(file), _labels(root, os.fspath(file))) for file in files]
+    return [TableFile(os.fspath(file), format_of(file), _labels(root, os.fspath(file))) for file in files]
 
 
 def _labels(root: str | os.PathLike[str], file: str) -> dict[str, str | None]:

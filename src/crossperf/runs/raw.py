@@ -22,7 +22,7 @@ import polars as pl
 from crossperf.errors import RunsTableError
 from crossperf.runs import formats, places
 from crossperf.runs.formats import ROW
-from crossperf.runs.places import Part
+from crossperf.runs.places import TableFile
 from crossperf.runs.rules import Problem, unusable
 
 #: A table of which all columns together take no more bytes is held in memory.
@@ -51,7 +51,7 @@ class Raw:
 
     path: str
     frame: pl.DataFrame | pl.LazyFrame
-    parts: tuple[tuple[Part, pl.LazyFrame], ...] = ()
+    parts: tuple[tuple[TableFile, pl.LazyFrame], ...] = ()
     unread: tuple[Problem, ...] = ()
     folder: _Folder | None = None
 
@@ -162,7 +162,7 @@ def opened(place: str | os.PathLike[str]) -> Raw:
     return _held(raw) if _bytes_of(raw) <= HELD_BYTES else raw
 
 
-def _of_part(part: Part, folder: _Folder) -> tuple[pl.LazyFrame, list[Problem]]:
+def _of_part(part: TableFile, folder: _Folder) -> tuple[pl.LazyFrame, list[Problem]]:
     made: list[Path] = []
 
     def place() -> Path:
@@ -173,7 +173,7 @@ def _of_part(part: Part, folder: _Folder) -> tuple[pl.LazyFrame, list[Problem]]:
     return formats.columns_of_part(part, place)
 
 
-def _labelled(frame: pl.LazyFrame, part: Part) -> pl.LazyFrame:
+def _labelled(frame: pl.LazyFrame, part: TableFile) -> pl.LazyFrame:
     """Return the columns of a file with those that its folders tell; where the file has them too, they are its own."""
     with formats.reading(part.address, part.kind):
         own = frame.collect_schema()
@@ -187,7 +187,7 @@ def _numbered(frame: pl.LazyFrame) -> pl.LazyFrame:
     return frame.with_row_index(ROW, offset=1).with_columns(pl.col(ROW).cast(pl.Int64))
 
 
-def _together(files: Sequence[tuple[Part, pl.LazyFrame]]) -> pl.LazyFrame:
+def _together(files: Sequence[tuple[TableFile, pl.LazyFrame]]) -> pl.LazyFrame:
     """Return the rows of files one after the other; neighbours of one schema are read as one, which is quicker."""
     frames: list[pl.LazyFrame] = []
     for _, group in groupby(files, key=lambda file: (_key(file), tuple(file[1].collect_schema().items()))):
@@ -205,7 +205,7 @@ def _together(files: Sequence[tuple[Part, pl.LazyFrame]]) -> pl.LazyFrame:
     return formats.joined_lazily(frames)
 
 
-def _key(file: tuple[Part, pl.LazyFrame]) -> tuple[tuple[str, str | None], ...] | None:
+def _key(file: tuple[TableFile, pl.LazyFrame]) -> tuple[tuple[str, str | None], ...] | None:
     part, frame = file
     plain = part.kind == "parquet" and ROW not in frame.collect_schema()
     return tuple(part.labels.items()) if plain else None
@@ -222,16 +222,16 @@ def _held(raw: Raw) -> Raw:
     return replace(raw, frame=frame.with_columns(formats.plain_column(raw.path, column) for column in frame))
 
 
-def _short(part: Part) -> str:
+def _short(part: TableFile) -> str:
     return PurePosixPath(part.address).name if not part.labels else "/".join(PurePosixPath(part.address).parts[-2:])
 
 
-def _remote_parts(address: str) -> list[Part]:
+def _remote_parts(address: str) -> list[TableFile]:
     """Return the files of a table in an object store; Polars lists them, with credentials of the environment alone."""
     last = PurePosixPath(address).name
     is_file = "." in last and not places.has_wildcards(address) and not address.endswith("/")
     if is_file:
-        return [Part(address, places.format_of(address))]
+        return [TableFile(address, places.format_of(address))]
     pattern = address if places.has_wildcards(address) else address.rstrip("/") + "/**/*.parquet"
     kind = places.format_of(pattern)
     if kind not in ("parquet", "csv"):

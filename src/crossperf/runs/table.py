@@ -22,7 +22,7 @@ from crossperf.files import whole
 from crossperf.records import Run
 from crossperf.runs import columns, formats, frames, places
 from crossperf.runs.checking import Record, numbered, split_rows
-from crossperf.runs.columns import Columns
+from crossperf.runs.columns import TypedColumns
 from crossperf.runs.events import EVENTS, distinct_events
 from crossperf.runs.index import CellIndex, Coded
 from crossperf.runs.raw import Raw, opened
@@ -49,7 +49,7 @@ class RunsTable:
       counters: branch_miss_ratio, bytes_gpu_to_host, bytes_host_to_gpu, cache_miss_ratio and 13 more
     """
 
-    columns: Columns
+    columns: TypedColumns
     path: str
     warnings: tuple[Problem, ...] = field(default=())
 
@@ -254,14 +254,14 @@ def check(source: str | os.PathLike[str], *, need_runtime: bool = True) -> list[
     found no such file, expected a runs table. Check the path.
     """
     try:
-        return columns.check(Columns(opened(source)), need_runtime)
+        return columns.check(TypedColumns(opened(source)), need_runtime)
     except RunsTableError as error:
         return list(error.facts["problems"])
 
 
 def sound(raw: Raw, need_runtime: bool = True, need_counters: bool = True) -> RunsTable:
     """Return the table of columns that can be used; others raise with all their problems."""
-    own = Columns(raw)
+    own = TypedColumns(raw)
     problems = columns.check(own, need_runtime)
     allowed = () if need_counters else (NO_COUNTERS,)
     if errors := [problem for problem in problems if problem.severity == "error" and problem not in allowed]:
