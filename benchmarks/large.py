@@ -31,7 +31,7 @@ STEPS = ("check", "info", "build")
 #: What training on a long table may take, in bytes.
 MEMORY = 8e9
 #: Cells of the table on which learning from a part stands beside learning from all, and the parts.
-ALL_CELLS, PARTS = 24_000, (3_000, 6_000, 12_000, 24_000)
+ALL_CELLS, PARTS = 12_000, (1_200, 2_400, 4_800, 9_600)
 
 
 def make(path: Path, runs: int, seed: int = 0) -> None:

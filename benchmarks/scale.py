@@ -1,6 +1,7 @@
 """Rates from which docs/scale.md is worked out: storing, pairing, learning and answering, by the number of platforms.
 
     python benchmarks/scale.py [--platforms 8,50,500] [--cells 4000]
+    python benchmarks/scale.py --jobs 10000,100000,1000000    # a centre of 500 clusters of 20 nodes, simulated
 
 Each row is a process of its own; runs are drawn from the law of `crossperf.datasets.toy`, 3 repeats. CPU seconds are of
 all threads. Bytes are of files with 17 counters.
@@ -17,10 +18,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 from crossperf import dataset, runs
 from crossperf.datasets import toy
 
 INPUTS = 2
+#: The centre that is simulated: clusters, each a platform, and the nodes of each.
+CLUSTERS, NODES = 500, 20
 ASKED = 1_000
 
 
@@ -51,6 +56,34 @@ def measure(platforms: int, cells: int) -> dict[str, object]:
     return facts | {"one answer, ms of CPU": round(1e3 * single_s / 20, 1)}
 
 
+def centre(jobs: int, policy: str = "considerate") -> dict[str, object]:
+    """Return what it takes to simulate jobs on 10,000 nodes of 500 platforms, and what came of them."""
+    from crossperf.schedule import synthetic
+    from crossperf.schedule.machines import Machines
+    from crossperf.schedule.predictors import app_average
+    from crossperf.schedule.rules import Rules
+    from crossperf.schedule.simulate import simulate
+    from crossperf.schedule.times import RelativeTimes
+
+    rng = np.random.default_rng(1)
+    programs, platforms = toy.draw_programs(50, 2, rng), toy.make_platforms(CLUSTERS, rng)
+    seconds_wm = np.stack([toy.law(programs, own) for own in platforms], axis=1)
+    names = [own.name for own in platforms]
+    workloads = [(f"app{w // 2}", f"n{w % 2}") for w in range(len(programs))]
+    truth = RelativeTimes.of(workloads, names, seconds_wm / seconds_wm[:, [0]])
+    machines, rules = Machines.of(dict.fromkeys(names, NODES)), Rules(wall_limit_s=synthetic.LONGEST_S)
+    simulate(synthetic.draw(200, machines, truth), machines, truth, truth, policy, rules=rules)  # compiles
+    work = synthetic.draw(jobs, machines, truth, utilisation=0.9, seed=1)
+    outcome, cpu_s = _timed(lambda: simulate(work, machines, truth, app_average(truth), policy, rules=rules, seed=1))
+    days = float(outcome.makespan_s) / 86_400
+    return {
+        "jobs": jobs,
+        "days simulated": round(days, 2),
+        "CPU s": round(cpu_s, 1),
+        "us a job": round(1e6 * cpu_s / jobs),
+    }
+
+
 def _append_ms(table: runs.RunsTable, folder: Path) -> float:
     some = table.runs()[:100]
     _, taken_s = _timed(lambda: [runs.append(folder / "log.jsonl", some) for _ in range(20)])
@@ -66,8 +99,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--platforms", default="8,50,500")
     parser.add_argument("--cells", type=int, default=4_000)
+    parser.add_argument("--jobs", help="simulate a centre instead, with so many jobs")
     parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.jobs:
+        for jobs in map(int, chosen.jobs.split(",")):
+            print(json.dumps(centre(jobs)), flush=True)
+        return
     if chosen.row:
         print(json.dumps(measure(chosen.row, chosen.cells)))
         return
