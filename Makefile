@@ -75,7 +75,7 @@ lock:
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	{ echo "# What 'make' installs; renewed by 'make lock' with $$($(PYTHON) --version)."; \
-	  $(VENV)-lock/bin/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > constraints.txt
+	  $(VENV)-lock/bin/python -m pip freeze --all --exclude pip --exclude-editable | sed 's/+cpu$$//'; } > constraints.txt
 	$(VENV)-lock/bin/python tools/lock.py
 	rm -rf $(VENV)-lock
 

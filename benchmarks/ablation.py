@@ -1,12 +1,12 @@
 """What each stage of `vae-dnn` brings: the whole, each stage switched off, the regressor alone, a random forest.
 
-    python benchmarks/ablation.py --results FILE [--tables a,b] [--splits row,workload] [--seeds 0,1,2] [--minutes M]
-    python benchmarks/ablation.py --results FILE --write
+    python benchmarks/ablation.py [--tables a,b] [--splits row,workload] [--seeds 0,1,2] [--jobs N] [--minutes M]
+    python benchmarks/ablation.py --write
 
-A piece is one variant on one fold; each is added to FILE as soon as it is scored, and pieces that FILE holds are not
-scored again. So a long run can be cut anywhere and continued: --minutes ends it after a piece. --write makes
-benchmarks/ablation.md of what FILE holds. --set NAME=VALUE changes the networks, and is told with the results. Tables
-are found as benchmarks/accuracy.py finds them; --testbed reads another table in place of the one that ships.
+A piece is one variant on one fold; each is kept in a folder (--kept) as soon as it is scored, and is not scored again.
+So a long run can be cut anywhere and continued: --minutes ends it. --write makes benchmarks/ablation.md of what is
+kept. --set NAME=VALUE changes the networks, and is told with the results. Tables are found as benchmarks/accuracy.py
+finds them; --testbed reads another table in place of the one that ships.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import studies
 from accuracy import HERE, TABLES, data_of, number, opening, tables_of
-from crossperf import dataset, model
-from crossperf.dataset import Dataset
-from crossperf.evaluation import metrics
-from crossperf.evaluation.run import ablation, score_fold
+from crossperf import dataset
+from crossperf.evaluation.parcels import ModelSpec, pack
+from crossperf.evaluation.pieces import STUDY, FoldQuestion
+from crossperf.evaluation.run import ablation, question_of
+from crossperf.workers import PieceQuestion
 
 COLUMNS = ("typical_factor", "r2", "r2_log", "same_order", "order_beyond_noise", "top1")
 LATENT = ("kl_nats", "informed_units", "decoder_gain")
@@ -54,22 +56,15 @@ def main() -> None:
         target = HERE / "ablation.md"
         # What the figures mean is written by hand above them, and stays.
         above = target.read_text(encoding="utf-8").partition(FIGURES)[0]
-        target.write_text(above + FIGURES + "\n\n" + page(read(arguments.results)), encoding="utf-8")
+        target.write_text(above + FIGURES + "\n\n" + page(read(arguments)), encoding="utf-8")
         print(f"wrote {target}", file=sys.stderr)
         return
+    questions = [question for table in tables_of(arguments) for question in questions_of(table, arguments)]
     end = time.monotonic() + 60 * arguments.minutes
-    for table in tables_of(arguments):
-        data = dataset.build(arguments.testbed) if table == "testbed" and arguments.testbed else None
-        data = data or data_of(table, arguments.data)
-        for piece in pieces(table, data, arguments):
-            if piece in read(arguments.results):
-                continue
+    with studies.workers_of(arguments) as workers, studies.kept_of(arguments) as kept:
+        for _ in STUDY.answers(questions, workers, kept, studies.progress_of("ablation")):
             if time.monotonic() > end:
                 sys.exit("stopped by --minutes; the same command continues")
-            scores = score(piece, data, arguments)
-            with arguments.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"piece": piece._asdict(), "scores": scores}) + "\n")
-            print(f"{' '.join(map(str, piece))}: {number(scores['typical_factor'])}", file=sys.stderr, flush=True)
 
 
 def parse() -> argparse.Namespace:
@@ -82,44 +77,45 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--scored-folds", type=int, default=1, help=f"score the first so many of {FOLDS} folds")
     parser.add_argument("--variants", help="score these only: a;b")
     parser.add_argument("--set", dest="settings", action="append", default=[], help="a setting of the networks")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begin no piece after so many minutes")
-    parser.add_argument("--results", type=Path, required=True, help="where scores are kept as they come")
-    parser.add_argument("--write", action="store_true", help="make benchmarks/ablation.md of the results")
+    parser.add_argument("--minutes", type=float, default=1e9, help="end after so many minutes")
+    studies.add_options(parser, "ablation")
+    parser.add_argument("--write", action="store_true", help="make benchmarks/ablation.md of what is kept")
     return parser.parse_args()
 
 
-def pieces(table: str, data: Dataset, arguments: argparse.Namespace) -> Iterator[Piece]:
-    """Yield what is to be scored, seed by seed and fold by fold, so that a run that is cut has whole rows."""
+def questions_of(table: str, arguments: argparse.Namespace) -> Iterator[PieceQuestion]:
+    """Yield what is asked, seed by seed and fold by fold, so that a run that is cut has whole rows."""
+    data = dataset.build(arguments.testbed) if table == "testbed" and arguments.testbed else None
+    data = data or data_of(table, arguments.data)
+    parcel = pack(data)
     variants = arguments.variants.split(";") if arguments.variants else [*ablation(), FOREST]
     for seed in map(int, arguments.seeds.split(",")):
         for fold in range(arguments.scored_folds):
             for split in arguments.splits.split(","):
+                part = dataset.folds(data, split, FOLDS, seed)[fold]
                 for variant in variants:
                     settings = "" if variant == FOREST else " ".join(arguments.settings)
-                    yield Piece(table, data.table.fingerprint, split, seed, fold, variant, settings)
+                    spec = spec_of(variant, seed, arguments.settings)
+                    notes = Piece(table, data.table.fingerprint, split, seed, fold, variant, settings)
+                    label = f"{table} {split} seed {seed} {variant}"
+                    question = FoldQuestion(split, FOLDS, seed, fold, "", spec)
+                    yield question_of(parcel, part, question, label, notes._asdict())
 
 
-def score(piece: Piece, data: Dataset, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return every score of a piece, and what its fit tells of itself."""
-    made = (
-        model.make(FOREST, seed=piece.seed, n_jobs=1)
-        if piece.variant == FOREST
-        else ablation(piece.seed)[piece.variant]()
-    )
-    if piece.settings:
-        chosen = dict(setting.split("=", 1) for setting in arguments.settings)
-        made.set_params(**{name: json.loads(value) for name, value in chosen.items() if name in made.get_params()})
-    part = dataset.folds(data, piece.split, FOLDS, piece.seed)[piece.fold]
-    order, _ = metrics.most_common_order(data.log_time_wp) or (None, None)
-    scores, _ = score_fold(made, data, part, piece.split, order)
-    facts = {name: value for name, value in made.summary_.items() if isinstance(value, int | float)}
-    return {**asdict(scores), **facts}
+def spec_of(variant: str, seed: int, settings: Sequence[str]) -> ModelSpec:
+    """Return the model of a variant, with the settings that it has of those given."""
+    if variant == FOREST:
+        return ModelSpec.of(FOREST, seed)
+    spec = ablation(seed)[variant]
+    chosen = {name: json.loads(value) for name, _, value in (setting.partition("=") for setting in settings)}
+    known = spec().get_params()
+    return replace(spec, settings={**spec.settings, **{name: own for name, own in chosen.items() if name in known}})
 
 
-def read(path: Path) -> dict[Piece, dict[str, Any]]:
-    """Return the scores of a file by piece; none where there is no file yet."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return {Piece(**own["piece"]): own["scores"] for own in map(json.loads, lines)}
+def read(arguments: argparse.Namespace) -> dict[Piece, dict[str, Any]]:
+    """Return the scores of what was kept, by piece; the last counts of those that were scored by several versions."""
+    pieces = studies.pieces_of(arguments, STUDY)
+    return {Piece(**own.notes): {**own.answer.facts["scores"], **own.answer.facts["summary"]} for own in pieces}
 
 
 def page(results: dict[Piece, dict[str, Any]]) -> str:

@@ -1,42 +1,46 @@
 """Models x splits over real tables: how far off each model is, beside the noise of the data.
 
     python benchmarks/accuracy.py [--tables a,b] [--models a,b] [--splits row,workload,app] [--seeds 0,1] [--jobs N]
-    python benchmarks/accuracy.py --models crossperf,extra-trees,extra-trees:target=source
-    python benchmarks/accuracy.py --from results.jsonl [--from more.jsonl]
+    python benchmarks/accuracy.py --models crossperf,extra-trees,extra-trees:target=source --only-folds 2,3
+    python benchmarks/accuracy.py --from --write
 
-Prints one Markdown table for each data set and split, and what the default model is worth beside each peer; with
---write adds them to benchmarks/accuracy.md with the command, the versions and the date. --results
-keeps every score in a file as it comes, so that a long run can be cut into several and read with --from. `testbed`
-ships with the package. The other tables belong to their authors and are not part of the project: they are read from
-../shared/datasets, or from --data DIR, and a table that is absent is named and left out.
+A piece is one model on one fold of one split of one table under one seed. Each is kept in a folder (--kept) as soon as
+it is scored and is not scored again, so that a long run can be cut anywhere, and parts of it can be run now and others
+later; --from shows all that was kept. Prints one Markdown table for each data set and split, and what the default model
+is worth beside each peer; with --write adds them to benchmarks/accuracy.md with the command, the versions and the date.
+`testbed` ships with the package. The other tables belong to their authors and are not part of the project: they are
+read from ../shared/datasets, or from --data DIR, and a table that is absent is named and left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
+import itertools
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossperf import dataset, model
+import studies
+from crossperf import dataset, model, plain
 from crossperf.dataset import Dataset
 from crossperf.datasets import testbed
-from crossperf.evaluation import heldout
-from crossperf.evaluation import run as evaluate
+from crossperf.evaluation import heldout, metrics
+from crossperf.evaluation.parcels import ModelSpec, pack
+from crossperf.evaluation.pieces import STUDY, FoldQuestion
+from crossperf.evaluation.run import question_of
+from crossperf.evaluation.scores import Scores
 from crossperf.records import LOOKS
-
-T, R = TypeVar("T"), TypeVar("R")
+from crossperf.versions import code_digest
+from crossperf.workers import PieceQuestion
 
 HERE = Path(__file__).parent
 TABLES = ("testbed", "aiwc_opencl", "scout_single", "amaris_gpu")
@@ -54,32 +58,26 @@ COLUMNS = (
 TRUST = ("coverage", "interval_factor", *(f"{what}_{word}" for word in LOOKS for what in ("factor", "share")))
 
 
-class Task(NamedTuple):
-    """One model on one table, split and seed."""
-
-    table: str
-    folder: str
-    split: Any
-    seed: int
-    model: str
-    folds: int
-    scored_folds: int | None
-    platforms: str | None
-
-
 class Result(NamedTuple):
-    """What a task scored."""
+    """What a model scored on one fold."""
 
     table: str
     split: str
     seed: int
-    evaluation: dict[str, Any]
+    fold: int
+    folds: int
+    model: str
+    code: str
+    scores: Scores
 
 
 def main() -> None:
     arguments = parse()
-    results = [result for path in arguments.from_ for result in read(path)] if arguments.from_ else run(arguments)
-    sections = report(results)
+    if not arguments.from_:
+        run(arguments)
+    tables = tables_of(arguments)
+    data = {name: data_of(name, arguments.data, arguments.platforms) for name in tables}
+    sections = report(results_of(arguments, data), data)
     print("\n".join(sections))
     if arguments.write:
         add(HERE / "accuracy.md", header(), sections)
@@ -89,54 +87,97 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "datasets")
     parser.add_argument("--tables", default=",".join(TABLES))
-    parser.add_argument("--models", default=",".join(model.MODELS))
+    parser.add_argument("--models", help="names, or NAME:SETTING=VALUE  [all; with --from, all that were kept]")
     parser.add_argument("--splits", default="row,workload,app")
-    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--seeds", help="[0; with --from, all that were kept]")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--scored-folds", type=int, help="score the first so many folds only")
+    parser.add_argument("--only-folds", help="score these folds only, counted from 1: 2,3")
     parser.add_argument("--platforms", help="use these platforms only: a,b")
-    parser.add_argument("--jobs", type=int, default=1, help="models, tables and splits scored at the same time")
-    parser.add_argument("--results", type=Path, help="add every score to this file as it comes")
-    parser.add_argument("--from", dest="from_", type=Path, action="append", help="read scores instead of fitting")
+    studies.add_options(parser, "accuracy")
+    parser.add_argument("--from", dest="from_", action="store_true", help="fit nothing: show all that was kept")
     parser.add_argument("--write", action="store_true", help="add the tables to the file beside this script")
     return parser.parse_args()
 
 
-def run(arguments: argparse.Namespace) -> list[Result]:
-    """Return the scores of all that was asked for; each is also written as soon as it is there."""
-    tables = tables_of(arguments)
-    models = installed(arguments.models.split(","))
-    shared = (arguments.folds, arguments.scored_folds, arguments.platforms)
-    tasks = [
-        Task(table, str(arguments.data), split, int(seed), name, *shared)
-        for table in reversed(tables)  # the longest first
-        for name in models
-        for split in arguments.splits.split(",")
-        for seed in arguments.seeds.split(",")
+def run(arguments: argparse.Namespace) -> None:
+    """Score all that was asked for and is not kept yet; each piece is kept as soon as it is there."""
+    questions = [
+        question
+        for table in reversed(tables_of(arguments))  # the longest first
+        for question in questions_of(table, arguments)
     ]
-    results = []
-    for result in each_of(score, tasks, arguments.jobs):
-        results.append(result)
-        if arguments.results:
-            with arguments.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(result._asdict()) + "\n")
-    order = {name: i for i, name in enumerate(models)}
-    return sorted(results, key=lambda r: order.get(next(iter(r.evaluation["scores"]["models"])), 0))
+    with studies.workers_of(arguments) as workers, studies.kept_of(arguments) as kept:
+        for _ in STUDY.answers(questions, workers, kept, studies.progress_of("accuracy")):
+            pass
 
 
-def each_of(score: Callable[[T], R], tasks: Sequence[T], jobs: int) -> Iterator[R]:
-    """Yield the score of each task as it comes, by some processes at a time."""
-    if jobs == 1:
-        yield from map(score, tasks)
-        return
-    # Spawned, since a forked process inherits locks of the threads that its parent ran.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(score, task) for task in tasks]):
-            yield done.result()
+def questions_of(table: str, arguments: argparse.Namespace) -> Iterator[PieceQuestion]:
+    """Yield what is asked about a table: model by model, split by split, seed by seed and fold by fold."""
+    data = data_of(table, arguments.data, arguments.platforms)
+    parcel = pack(data)
+    for name in installed(models_of(arguments)):
+        for split, seed in itertools.product(arguments.splits.split(","), seeds_of(arguments)):
+            parts = dataset.folds(data, split, arguments.folds, seed)
+            for fold in folds_of(arguments):
+                asked = FoldQuestion(split, arguments.folds, seed, fold, "", spec_of(name, seed))
+                label = f"{table} {split} seed {seed} {name}"
+                yield question_of(parcel, parts[fold], asked, label, {"table": table, "model": name})
 
 
-def read(path: Path) -> list[Result]:
-    return [Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+def models_of(arguments: argparse.Namespace) -> list[str]:
+    return arguments.models.split(",") if arguments.models else list(model.MODELS)
+
+
+def seeds_of(arguments: argparse.Namespace) -> list[int]:
+    return [int(seed) for seed in (arguments.seeds or "0").split(",")]
+
+
+def folds_of(arguments: argparse.Namespace) -> list[int]:
+    if arguments.only_folds:
+        return [int(number) - 1 for number in arguments.only_folds.split(",")]
+    return list(range(arguments.scored_folds or arguments.folds))
+
+
+def spec_of(label: str, seed: int) -> ModelSpec:
+    """Return the model of a label: its name, and after a colon a setting in which it differs from the default."""
+    name, _, setting = label.partition(":")
+    return ModelSpec.of(name, seed, **dict([setting.split("=")]) if setting else {})
+
+
+def results_of(arguments: argparse.Namespace, data: Mapping[str, Dataset]) -> list[Result]:
+    """Return what was kept of what was asked for; with --from, of all tables, splits, models, seeds and folds.
+
+    A piece of another table, or of other rows, is left out; of one that was scored by several versions of the code,
+    today's counts.
+    """
+    today, tables = code_digest(STUDY.code), {name: pack(own).fingerprint for name, own in data.items()}
+    models = None if arguments.from_ and not arguments.models else models_of(arguments)
+    seeds = None if arguments.from_ and not arguments.seeds else seeds_of(arguments)
+    numbers = folds_of(arguments)
+    results: dict[tuple[Any, ...], Result] = {}
+    for piece in studies.pieces_of(arguments, STUDY):
+        asked, notes = piece.question, piece.notes
+        result = Result(
+            notes["table"],
+            *(asked[name] for name in ("split", "seed", "fold", "folds")),
+            notes["model"],
+            asked["code"],
+            plain.from_json(Scores, piece.answer.facts["scores"]),
+        )
+        wanted = (
+            asked["table"] == tables.get(result.table)
+            and result.folds == arguments.folds
+            and result.split in arguments.splits.split(",")
+            and result.fold in numbers
+            and (models is None or result.model in models)
+            and (seeds is None or result.seed in seeds)
+            and (arguments.from_ or result.code == today)
+        )
+        if wanted and (result[:6] not in results or result.code == today):
+            results[result[:6]] = result
+    order = {name: i for i, name in enumerate(models or model.MODELS)}
+    return sorted(results.values(), key=lambda r: (order.get(r.model, len(order)), r.model, r.seed, r.fold))
 
 
 def tables_of(arguments: argparse.Namespace) -> list[str]:
@@ -145,6 +186,7 @@ def tables_of(arguments: argparse.Namespace) -> list[str]:
     return tables or sys.exit(f"no table found under {arguments.data}; name a folder that has them with --data")
 
 
+@cache
 def data_of(table: str, folder: Path, platforms: str | None = None) -> Dataset:
     source = testbed.load() if table == "testbed" else folder / table / "runs.parquet"
     return dataset.build(source, platforms=platforms.split(",") if platforms else None)
@@ -174,79 +216,64 @@ def installed(names: list[str]) -> list[str]:
     return left or sys.exit("no model is left to score")
 
 
-def score(task: Task) -> Result:
-    data = data_of(task.table, Path(task.folder), task.platforms)
-
-    def progress(name: str, done: int, total: int) -> None:
-        print(f"{task.table} {task.split} seed {task.seed}: {done}/{total} {name}", file=sys.stderr, flush=True)
-
-    evaluation = evaluate.evaluate(
-        data,
-        {task.model: made(task.model, task.seed)},
-        split=task.split,
-        n_folds=task.folds,
-        seed=task.seed,
-        scored_folds=task.scored_folds,
-        progress=progress,
-    )
-    return Result(task.table, task.split, task.seed, evaluation.to_json(cells=False))
-
-
-def made(label: str, seed: int) -> model.Predictor:
-    """Return the model of a label: its name, and after a colon a setting in which it differs from the default."""
-    name, _, setting = label.partition(":")
-    own = model.make(name, **dict([setting.split("=")]) if setting else {})
-    return own.set_params(seed=seed) if "seed" in own.get_params() else own
-
-
-def report(results: list[Result]) -> list[str]:
+def report(results: list[Result], data: Mapping[str, Dataset]) -> list[str]:
     """Return the Markdown of all results: first what the default model is worth, then table by table."""
     keys = sorted({(r.table, r.split) for r in results}, key=lambda key: (TABLES.index(key[0]), key[1] == "app", key))
-    sections = [section(*key, [r for r in results if (r.table, r.split) == key]) for key in keys]
-    return [*worth(results, keys), *sections]
+    sections = [
+        section(table, split, data[table], [r for r in results if (r.table, r.split) == (table, split)])
+        for table, split in keys
+    ]
+    older = sum(result.code != code_digest(STUDY.code) for result in results)
+    note = [f"{older} of {len(results)} pieces were scored by earlier versions of the code.\n"] if older else []
+    return [*note, *worth(results, keys), *sections]
 
 
 def by_fold(results: list[Result], column: str) -> dict[str, dict[tuple[int, int], float]]:
     """Return a score by model, seed and fold."""
     values: dict[str, dict[tuple[int, int], float]] = {}
     for result in results:
-        for name, scores in result.evaluation["scores"]["models"].items():
-            for fold, there in enumerate(scores["folds"]):
-                if there.get(column) is not None:
-                    values.setdefault(name, {})[result.seed, fold] = there[column]
+        if (value := result.scores[column]) is not None:
+            values.setdefault(result.model, {})[result.seed, result.fold] = value
     return values
 
 
 def by_model(results: list[Result], column: str) -> dict[str, float]:
     """Return the mean of a score over seeds and folds, by model."""
-    return {name: float(np.mean(list(there.values()))) for name, there in by_fold(results, column).items()}
+    return {name: float(np.mean(list(own.values()))) for name, own in by_fold(results, column).items()}
 
 
-def section(table: str, split: str, results: list[Result]) -> str:
+def counted(results: list[Result]) -> str:
+    """Return how many folds and seeds there are; only their number where some seeds have other folds."""
+    seeds = {result.seed for result in results}
+    folds = len({result.fold for result in results})
+    even = len(results) == folds * len(seeds)
+    return f"{folds} of {results[0].folds} x {len(seeds)}" if even else f"{len(results)} in all"
+
+
+def section(table: str, split: str, data: Dataset, results: list[Result]) -> str:
     """Return a Markdown table: the mean over folds and seeds, and the spread of the typical factor over folds."""
-    first = results[0].evaluation
-    facts, constant = first["table"], first["constant"]
+    facts, constant = data.table, metrics.ConstantAnswer.of(data)
     lines = [
         f"## {table}, split `{split}`",
         "",
-        f"{facts['workloads']:,} workloads of {facts['apps']} apps on {len(facts['platforms'])} platforms "
-        f"({', '.join(facts['platforms'][:6])}{', ...' if len(facts['platforms']) > 6 else ''}); "
-        f"fingerprint `{facts['fingerprint']}`. "
-        f"Always taking {constant['fastest']} is right for {constant['fastest_share']:.0%}; always answering the most "
-        f"common order for {constant['order_share'] or 0:.0%}.",
+        f"{facts.workloads:,} workloads of {facts.apps} apps on {len(facts.platforms)} platforms "
+        f"({', '.join(facts.platforms[:6])}{', ...' if len(facts.platforms) > 6 else ''}); "
+        f"fingerprint `{facts.fingerprint}`. "
+        f"Always taking {constant.fastest} is right for {constant.fastest_share:.0%}; always answering the most "
+        f"common order for {constant.order_share or 0:.0%}.",
         "",
         "| model | " + " | ".join(COLUMNS) + " | fit s | folds x seeds |",
         "|---" * (len(COLUMNS) + 3) + "|",
     ]
     means = {column: by_model(results, column) for column in (*COLUMNS, *TRUST, "fit_s")}
     for name in means["typical_factor"]:
-        own = [r.evaluation for r in results if name in r.evaluation["scores"]["models"]]
-        folds = [fold["typical_factor"] for one in own for fold in one["scores"]["models"][name]["folds"]]
+        own = [result for result in results if result.model == name]
+        folds = list(by_fold(own, "typical_factor")[name].values())
         cells = [number(means[column].get(name)) for column in COLUMNS]
         cells[0] += f" ({min(folds):.2f} to {max(folds):.2f})"
-        counted = f"{own[0]['scored_folds']} of {own[0]['folds']} x {len(own)}"
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {means['fit_s'][name]:.1f} | {counted} |")
-    ceiling = first["scores"]["noise_ceiling"]
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {means['fit_s'][name]:.1f} | {counted(own)} |")
+    order, _ = metrics.most_common_order(data.log_time_wp) or (None, None)
+    ceiling = metrics.noise_ceiling(data, order)
     lines.append("| *noise ceiling* | " + " | ".join(number(ceiling[column]) for column in COLUMNS) + " | | |")
     for name, coverage in means["coverage"].items():
         words = "; ".join(

@@ -1,32 +1,33 @@
 """What each group of counters brings to a model: each beside Table I alone, and each left out of all.
 
     python benchmarks/counters.py [--table FILE] [--before FILE] [--models a,b] [--splits a,b] [--seeds a,b] [--jobs N]
-    python benchmarks/counters.py --from results.jsonl [--from more.jsonl]
 
 The testbed, or another runs table, with some of its counters. --before names the same runs with counters as they were
 counted before a correction; their Table I stands in the first row. A score is the mean over folds and seeds, with the
-standard deviation of the means of the seeds beside it: a difference below that says nothing. --results keeps every
-score in a file as it comes; --write adds the tables to benchmarks/counters.md.
+standard deviation of the means of the seeds beside it: a difference below that says nothing. Each fold is kept as it
+comes and not scored again (--kept); --write adds the tables to benchmarks/counters.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from accuracy import HERE, add, each_of, opening
-from crossperf import catalog, dataset, model
+import studies
+from accuracy import HERE, add, opening
+from crossperf import catalog, dataset, model, plain
 from crossperf.dataset import Columns, Dataset
 from crossperf.datasets import testbed
-from crossperf.evaluation import run as evaluate
+from crossperf.evaluation.parcels import ModelSpec, pack
+from crossperf.evaluation.pieces import STUDY, FoldQuestion
+from crossperf.evaluation.run import question_of
+from crossperf.evaluation.scores import Scores
+from crossperf.workers import PieceQuestion
 
 COLUMNS = ("typical_factor", "r2_log", "slowdown")
 TABLE_I = tuple(name for name, counter in catalog.COUNTERS.items() if not counter.optional)
@@ -40,23 +41,12 @@ GROUPS = {
     "parallel regions": ("parallel_regions", "region_instructions", "serial_ratio"),
     "GPU launches": ("kernel_launches", "block_size", "occupancy"),
 }
+FOLDS = 5
 BEFORE, PLAIN, ALL = "Table I as before", "Table I", "all"
 
 
-class Task(NamedTuple):
-    """One model with one choice of counters on one split and seed."""
-
-    row: str
-    table: str | None
-    counters: tuple[str, ...]
-    model: str
-    split: Any
-    seed: int
-    scored_folds: int | None
-
-
 class Result(NamedTuple):
-    """What a task scored: the means over its folds."""
+    """What a model scored with one choice of counters on one split and seed: the means over its folds."""
 
     row: str
     model: str
@@ -69,7 +59,7 @@ class Result(NamedTuple):
 
 def main() -> None:
     arguments = parse()
-    results = [result for path in arguments.from_ for result in read(path)] if arguments.from_ else run(arguments)
+    results = run(arguments)
     sections = [section(name, split, results) for name, split in dict.fromkeys((r.model, r.split) for r in results)]
     print("\n".join(sections))
     if arguments.write:
@@ -85,36 +75,54 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--rows", help="these rows only, by their names: a,b")
     parser.add_argument("--scored-folds", type=int, help="score the first so many of 5 folds only")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--results", type=Path, help="add every score to this file as it comes")
-    parser.add_argument("--from", dest="from_", type=Path, action="append", help="read scores instead of fitting")
+    studies.add_options(parser, "counters")
     parser.add_argument("--write", action="store_true", help="add the tables to counters.md beside this script")
     return parser.parse_args()
 
 
 def run(arguments: argparse.Namespace) -> list[Result]:
-    """Return the scores of all that was asked for; each is also written as soon as it is there."""
+    """Return the scores of all that was asked for; those of each fold are kept as soon as they are there."""
     chosen = rows(data_of(arguments.table).counters)
     if arguments.before:
         chosen = {BEFORE: TABLE_I, **chosen}
     if arguments.rows:
         chosen = {name: chosen[name] for name in arguments.rows.split(",")}
-    tasks = [
-        Task(row, arguments.before if row == BEFORE else arguments.table, counters, name, split, int(seed), folds)
-        for folds in [arguments.scored_folds]
+    tables = {
+        row: with_counters(data_of(arguments.before if row == BEFORE else arguments.table), counters)
+        for row, counters in chosen.items()
+    }
+    asked = [
+        (row, name, split, int(seed))
         for name in arguments.models.split(",")[::-1]  # the longest first
         for seed in arguments.seeds.split(",")
         for split in arguments.splits.split(",")
-        for row, counters in chosen.items()
+        for row in chosen
     ]
+    folds = range(arguments.scored_folds or FOLDS)
+    questions = [question(tables[row], row, *key, fold) for row, *key in asked for fold in folds]
+    with studies.workers_of(arguments) as workers, studies.kept_of(arguments) as kept:
+        answers = dict(STUDY.answers(questions, workers, kept, studies.progress_of("counters")))
     results = []
-    for result in each_of(score, tasks, arguments.jobs):
-        results.append(result)
-        if arguments.results:
-            with arguments.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(result._asdict()) + "\n")
-    place = {task[0:1] + task[3:6]: i for i, task in enumerate(tasks)}
-    return sorted(results, key=lambda result: place[result[0:4]])
+    for i, (row, name, split, seed) in enumerate(asked):
+        own = [answers[i * len(folds) + fold].facts["scores"] for fold in folds]
+        scores = Scores.mean([plain.from_json(Scores, fold) for fold in own])
+        means = {column: float(scores[column] or 0.0) for column in COLUMNS}
+        data = tables[row]
+        results.append(Result(row, name, split, seed, len(data.counters), data.table.fingerprint, means))
+    return results
+
+
+def with_counters(data: Dataset, counters: Sequence[str]) -> Dataset:
+    """Return a dataset with some of its counters alone."""
+    kept = [name for name in data.counters if name in counters]
+    return replace(data, features=data.features.matched(Columns.of(kept, data.platforms)))
+
+
+def question(data: Dataset, row: str, name: str, split: Any, seed: int, fold: int) -> PieceQuestion:
+    """Return what is asked of one fold."""
+    part = dataset.folds(data, split, FOLDS, seed)[fold]
+    asked = FoldQuestion(split, FOLDS, seed, fold, "", ModelSpec.of(name, seed))
+    return question_of(pack(data), part, asked, f"{row}: {name} {split} seed {seed}", {"row": row})
 
 
 def rows(known: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -128,34 +136,9 @@ def rows(known: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return {PLAIN: TABLE_I, "rates in place of ratios": bounded, **alone, ALL: everything, **without}
 
 
-def read(path: Path) -> list[Result]:
-    return [Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 @cache
 def data_of(table: str | None) -> Dataset:
     return dataset.build(testbed.load() if table is None else table)
-
-
-def score(task: Task) -> Result:
-    print(f"{task.model} {task.split} seed {task.seed}: {task.row}", file=sys.stderr, flush=True)
-    data = data_of(task.table)
-    kept = [name for name in data.counters if name in task.counters]
-    data = replace(data, features=data.features.matched(Columns.of(kept, data.platforms)))
-    predictor = model.make(task.model)
-    settings = {
-        name: value for name, value in {"seed": task.seed, "n_jobs": 1}.items() if name in predictor.get_params()
-    }
-    evaluation = evaluate.evaluate(
-        data,
-        {task.model: predictor.set_params(**settings)},
-        split=task.split,
-        seed=task.seed,
-        scored_folds=task.scored_folds,
-    )
-    scores = evaluation.scores[task.model]
-    means = {name: float(scores[name] or 0.0) for name in COLUMNS}
-    return Result(task.row, task.model, task.split, task.seed, len(kept), data.table.fingerprint, means)
 
 
 def section(name: str, split: str, results: list[Result]) -> str:

@@ -32,8 +32,8 @@ from crossperf.evaluation import Evaluation, ModelScores, Scoreboard, metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.metrics import ConstantAnswer, noise_ceiling
-from crossperf.evaluation.run import score_cells
-from crossperf.model.trained import versions
+from crossperf.evaluation.scoring import score_cells
+from crossperf.versions import versions
 
 HERE = Path(__file__).parent
 INPUTS = 10

@@ -67,7 +67,7 @@ class Campaign:
         """Return its spec with the inputs that were counted on a CPU alone."""
         spec = campaign.read(self.spec)
         known = {each.work for each in log.counted(self.folder) if each.error is None and each.counts == CPU}
-        return replace(spec, works=[work for work in spec.works if work in known])
+        return replace(spec, works=tuple(work for work in spec.works if work in known))
 
     def repeats(self) -> Iterable[Run]:
         """Return its runs, one for each repeat of a visit."""

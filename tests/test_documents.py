@@ -84,6 +84,18 @@ def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path) -> None:
         KIND.read(tmp_path / "pipe")
 
 
+def test_a_small_file_takes_little_memory_whatever_is_allowed(tmp_path: Path) -> None:
+    """Each load of a model set 4 GB aside for its 10 MB, which a limit on memory may refuse."""
+    (tmp_path / "small").write_bytes(b"abc")
+    assert read_bytes(tmp_path / "small", 1 << 50) == b"abc"
+
+
+def test_a_file_whose_size_the_kernel_does_not_tell_is_read_to_its_end() -> None:
+    assert b"VmPeak" in read_bytes("/proc/self/status", MEGABYTE)
+    with pytest.raises(OSError, match="are allowed"):
+        read_bytes("/proc/self/status", 100)
+
+
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as file:

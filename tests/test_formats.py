@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crossperf import evaluation, model, records
+from crossperf import campaign, evaluation, model, records
 from crossperf.adaptation.result import Transfer
+from crossperf.campaign import log
 from crossperf.errors import CrossperfError, RunsTableError
 from crossperf.model import store
 from crossperf.platforms import registry
 from crossperf.runs import table
+from crossperf.schedule.slurm import setup, site
+from crossperf.schedule.slurm import table as slurm_table
+from tests.campaign.stand_in import prepare, visit
 from tests.hostile.targets import BY_NAME
+from tests.schedule.slurm.conftest import TABLE, install
+from tests.schedule.slurm.lua import LUAS
+from tests.schedule.slurm.lua import place as lua_place
 
 TODAY = Path(__file__).parent / "data" / "formats" / "3"
 RUNS = ("runs.jsonl", "runs-without-number.jsonl", "runs.csv", "runs.parquet")
@@ -93,3 +102,63 @@ def test_a_newer_format_of_each_document_is_refused_in_one_sentence(tmp_path: Pa
         with pytest.raises(CrossperfError, match=r"found format 99, expected .*\. Upgrade crossperf\.$"):
             read(tmp_path / name)
     assert json.loads((TODAY / "ridge" / "model.json").read_text())["format"] == store.FORMAT
+
+
+def test_a_site_file_that_is_kept_reads_and_is_written_the_same() -> None:
+    kept = site.read(TODAY / "site.json")
+    assert [(place.partition, place.platform) for place in kept.places] == [("cpu", "epyc-2"), ("gpu", "h200")]
+    assert kept.to_json() == json.loads((TODAY / "site.json").read_text())
+
+
+def test_a_table_of_the_controller_that_is_kept_reads_and_is_written_the_same() -> None:
+    kept = slurm_table.read(TODAY / "slurm-table")
+    assert (kept.default, kept.policy, kept.made) == ("cpu", "fastest", 5)
+    assert {key: kept.row(key) for key in TABLE.rows} == TABLE.rows
+    assert replace(TABLE, made=5).to_bytes() == (TODAY / "slurm-table").read_bytes(), "another format: a new VERSION"
+
+
+@pytest.mark.parametrize("lua", LUAS)
+def test_a_table_of_the_controller_that_is_kept_places_jobs_in_every_lua(lua: str, tmp_path: Path) -> None:
+    install(tmp_path)
+    shutil.copy(TODAY / "slurm-table", tmp_path / setup.TABLE)
+    (placed,) = lua_place(lua, tmp_path, {"name": "lmp", "user_name": "ann"})
+    assert placed["partition"] == "big", placed
+
+
+def test_the_log_of_a_campaign_that_is_kept_tells_what_it_did() -> None:
+    folder = TODAY / "campaign"
+    (begun,) = log.rounds(folder)
+    assert begun.platforms == ("one", "two")
+    visits = {(visit.platform, visit.workload): visit for visit in log.timed(folder)}
+    assert visits["one", "quick"].seconds == (0.01, 0.0101, 0.0102)
+    assert (visits["two", "quick"].passes, visits["two", "quick"].checksum) == (2, 1.5)
+    assert visits["two", "refuse"].error == "no such size"
+    assert log.machines(folder)["one"].cores == 2
+    (counted,) = log.counted(folder)
+    assert (counted.work.line, counted.events, counted.program) == ("quick n=1", {"Ir": 5.0}, log.Copies(1.0, 2.0))
+
+
+def test_a_campaign_writes_the_entries_of_the_log_that_is_kept(tmp_path: Path) -> None:
+    spec = campaign.read(prepare(tmp_path, "[quick]\nn = [1]\n[refuse]\nn = [1]\n"))
+    visit(spec, tmp_path)
+
+    def shapes(path: Path) -> set[tuple[str, ...]]:
+        return {tuple(sorted(json.loads(line).keys())) for line in path.read_text().splitlines()}
+
+    kept, written = shapes(TODAY / "campaign" / log.TIMES), shapes(tmp_path / log.TIMES)
+    assert written == kept, "another format: give it a number of its own, and keep a file of it"
+
+
+def test_a_newer_format_of_a_site_a_table_and_a_log_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    facts = json.loads((TODAY / "site.json").read_text())
+    (tmp_path / "site.json").write_text(json.dumps({**facts, "format": 99}))
+    data = (TODAY / "slurm-table").read_bytes()
+    (tmp_path / "table").write_bytes(data.replace(b"crossperf-table\t2\t", b"crossperf-table\t9\t"))
+    line = json.loads((TODAY / "campaign" / log.TIMES).read_text().splitlines()[-1])
+    (tmp_path / log.TIMES).write_text(json.dumps({**line, "format": 99}) + "\n")
+    with pytest.raises(CrossperfError, match=r"found format 99, expected 1\. Upgrade crossperf"):
+        site.read(tmp_path / "site.json")
+    with pytest.raises(CrossperfError, match=r"version"):
+        slurm_table.read(tmp_path / "table")
+    with pytest.raises(CrossperfError, match=r"found a line of format 99, expected 1\. Upgrade crossperf"):
+        log.timed(tmp_path)

@@ -1,8 +1,9 @@
 """Write the hashes of every release that constraints.txt names to requirements.lock; --check compares the two alone.
 
-The hashes are those that the package index tells, of all files of a release, so that the lock holds on every platform;
-where pip is configured with a folder of wheels (find-links), their own hashes are added: a build of torch for
-processors alone is another file than the one on the index.
+The hashes are those that the package index tells, of all files of a release, so that the lock holds on every platform.
+Where pip is configured with a folder of wheels (find-links) that has a build of its own, as torch for processors alone
+(``2.13.0+cpu``), the lock names that build for machines like this one: the file on the index asks for packages that
+constraints.txt does not have, and pip would prefer it, since only the index tells its hash before it is read.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import html
+import platform
 import re
 import subprocess
 import sys
@@ -31,7 +33,7 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s\\]+)")
 def pins(path: Path) -> dict[str, str]:
     """Return the releases that a file names, by name."""
     matches = map(_PIN.match, path.read_text(encoding="utf-8").splitlines())
-    return {canonicalize_name(match[1]): match[2] for match in matches if match}
+    return {canonicalize_name(match[1]): match[2].partition("+")[0] for match in matches if match}
 
 
 def _version_of(filename: str) -> Version | None:
@@ -52,7 +54,8 @@ def _on_index(name: str, release: str) -> set[str]:
     return {digest for link, digest in links if _version_of(link.rpartition("/")[2]) == Version(release)}
 
 
-def _in_folders(name: str, release: str) -> Iterator[str]:
+def _in_folders(name: str, release: str) -> Iterator[tuple[Version, str]]:
+    """Yield the version, with the mark of a local build, and the hash of each wheel in pip's own folders."""
     asked = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
     named = [line for line in asked.stdout.splitlines() if "find-links" in line]
     folders = {path for line in named for path in re.findall(r"'(.*)'", line)}
@@ -60,14 +63,25 @@ def _in_folders(name: str, release: str) -> Iterator[str]:
         for path in sorted(Path(folder).glob("*.whl")):
             own = canonicalize_name(path.name.partition("-")[0])
             if own == name and _version_of(path.name) == Version(release):
-                yield hashlib.sha256(path.read_bytes()).hexdigest()
+                yield parse_wheel_filename(path.name)[1], hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _entry(pin: tuple[str, str]) -> str:
-    digests = sorted(_on_index(*pin) | set(_in_folders(*pin)))
+    digests, own = _on_index(*pin), list(_in_folders(*pin))
+    builds = {str(version): digest for version, digest in own if version.local}
+    digests |= {digest for version, digest in own if not version.local}
     if not digests:
         raise SystemExit(f"{pin[0]}=={pin[1]}: the index has no such release")
-    return " \\\n    ".join([f"{pin[0]}=={pin[1]}", *(f"--hash=sha256:{digest}" for digest in digests)])
+    machine = (sys.platform, platform.machine())
+    elsewhere = f' ; sys_platform != "{machine[0]}" or platform_machine != "{machine[1]}"' if builds else ""
+    here = f' ; sys_platform == "{machine[0]}" and platform_machine == "{machine[1]}"'
+    entries = [(f"{pin[0]}=={pin[1]}{elsewhere}", sorted(digests))]
+    entries += [(f"{pin[0]}=={version}{here}", [digest]) for version, digest in builds.items()]
+    return "\n".join(_lines(*entry) for entry in entries)
+
+
+def _lines(requirement: str, digests: Sequence[str]) -> str:
+    return " \\\n    ".join([requirement, *(f"--hash=sha256:{digest}" for digest in digests)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

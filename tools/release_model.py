@@ -21,10 +21,11 @@ from typing import Any, Self
 import torch
 from threadpoolctl import threadpool_limits
 
+from crossperf import packing
 from crossperf.dataset import build
 from crossperf.datasets import testbed
 from crossperf.evaluation.run import evaluate
-from crossperf.model import packing, release, store
+from crossperf.model import release, store
 from crossperf.model.default import Crossperf
 from crossperf.model.trained import TrainedModel, train
 

@@ -125,7 +125,10 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
     """
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(most + 1) if size <= most else b""
+        # Not `most` at once: memory for as much as is asked for is set aside before the first byte is read.
+        data = file.read(size + 1) if size <= most else b""
+        while size < len(data) <= most and (more := file.read(MEGABYTE)):  # it grows, or a kernel tells no size
+            data += more
     if (size := max(size, len(data))) > most:
         raise OSError(0, f"it has {size / MEGABYTE:,.1f} MB, and {most / MEGABYTE:,.0f} MB are allowed")
     return data

@@ -70,6 +70,10 @@ class PlatformError(CrossperfError):
     """A platform is not known, or its entry cannot be used."""
 
 
+class WorkerError(CrossperfError):
+    """A worker cannot be reached, was lost, or is not fit for the work."""
+
+
 class MissingDependencyError(CrossperfError):
     """An optional package is needed here; the message names the pip command."""
 

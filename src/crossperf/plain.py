@@ -170,6 +170,8 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return functools.partial(_read_mapping, arguments[1])
     if getattr(origin, "__module__", "") == "numpy":
         return functools.partial(_read_array, arguments[-1])
+    if isinstance(kind, type) and issubclass(kind, PurePath):
+        return lambda facts: kind(_read_scalar(str, facts))
     return functools.partial(_read_scalar, kind)
 
 

@@ -15,8 +15,9 @@ from crossperf.errors import DatasetError, MissingDependencyError, SettingsError
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOutPredictions
 from crossperf.evaluation.result import Evaluation
-from crossperf.evaluation.run import ablation, evaluate, score_cells
+from crossperf.evaluation.run import ablation, evaluate
 from crossperf.evaluation.scores import METRICS, Scores
+from crossperf.evaluation.scoring import score_cells
 from crossperf.model import Median, Ridge
 from crossperf.model.fitted.confidence import Forecast, NoveltyScores
 from crossperf.model.fitted.peers import Medians

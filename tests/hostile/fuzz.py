@@ -16,11 +16,11 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from crossperf.errors import CrossperfError
 from tests.hostile.mutations import mutated
-from tests.hostile.targets import TARGETS, Target
+from tests.hostile.targets import BY_NAME, Target
 
 #: Seconds after which a reader counts as hung.
 _HUNG = 30
@@ -51,12 +51,22 @@ def _hung(*_: Any) -> None:
     raise TimeoutError(f"no answer within {_HUNG} s")
 
 
-def _run(target: Target, seconds: float, seed: int) -> int:
-    """Try one reader for some seconds, and return how many files it failed on."""
-    tried = taken = failed = 0
+class Tally(NamedTuple):
+    """How many files were tried, taken, and failed on, and for how many of the last no answer came in time."""
+
+    tried: int = 0
+    taken: int = 0
+    failed: int = 0
+    hung: int = 0
+
+
+def _run(target: Target, seconds: float, seed: int) -> Tally:
+    """Try one reader for some seconds."""
+    tried = taken = failed = hung = 0
     slowest, rng = 0.0, random.Random(seed)  # noqa: S311
-    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as place:
+        assert read(target, target.sound(), Path(place)), f"{target.name}: the sound file is refused"
+        end = time.monotonic() + seconds
         while not tried or time.monotonic() < end:
             state = rng.getstate()
             started = time.monotonic()
@@ -67,6 +77,7 @@ def _run(target: Target, seconds: float, seed: int) -> int:
                 if isinstance(error, KeyboardInterrupt):
                     raise
                 failed += 1
+                hung += isinstance(error, TimeoutError)
                 traceback.print_exc()
                 rng.setstate(state)
                 _KEPT.mkdir(exist_ok=True)
@@ -76,9 +87,9 @@ def _run(target: Target, seconds: float, seed: int) -> int:
             tried += 1
             slowest = max(slowest, time.monotonic() - started)
     print(
-        f"{target.name:14} {tried:9,} files, {taken:8,} taken, {failed:4,} failed, slowest {slowest:.2f} s", flush=True
+        f"{target.name:22} {tried:9,} files, {taken:8,} taken, {failed:4,} failed, slowest {slowest:.2f} s", flush=True
     )
-    return failed
+    return Tally(tried, taken, failed, hung)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,13 +97,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--only", default="", metavar="NAMES", help="these readers alone: swf,philly")
     options = parser.parse_args(arguments)
+    only = options.only.split(",") if options.only else list(BY_NAME)
+    targets = [BY_NAME[name] for name in only]
     print(f"seed {options.seed}")
     before = signal.signal(signal.SIGALRM, _hung)
     try:
-        return int(sum(_run(target, options.seconds / len(TARGETS), options.seed) for target in TARGETS) > 0)
+        tallies = [_run(target, options.seconds / len(targets), options.seed) for target in targets]
     finally:
         signal.signal(signal.SIGALRM, before)
+    total = Tally(*map(sum, zip(*tallies, strict=True)))
+    counts = f"{total.tried:,} files, {total.taken:,} taken, {total.failed:,} failed, {total.hung:,} of them hung"
+    print(f"{len(targets)} readers: {counts}, {time.process_time() / 60:.0f} min of CPU time")
+    return int(total.failed > 0)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from crossperf.campaign import log, spec
 from crossperf.collect import unfinished
 from crossperf.importers.detect import guess, import_runs
 from crossperf.runs import jsonl
-from crossperf.schedule import readers, traces
 from crossperf.schedule.slurm import advise, history, shadow, site, table
 from tests.hostile.target import DATA, Target
 from tests.importers import (
@@ -237,18 +236,6 @@ def _use_unfinished(path: Path) -> None:
     assert jsonl.read(output)[0].run_id == "r1"
 
 
-_SWF = b"".join(b"%d %d -1 %d 1 -1 -1 1 200 -1 1 3 1 2 1 1 -1 -1\n" % (i, 10 * i, 90 + i) for i in range(1, 6))
-_MACHINES = b"machine,size,price_per_node_hour\na,4,1.5\nb,2,\n"
-_TIMES = b"app,input,cpu-a,gpu-a,cpu-a:low,cpu-a:high\nlu,1,1.0,2.0,0.9,1.1\nlu,2,3.0,,2,4\n"
-
-
-def _times_json() -> bytes:
-    rows = [
-        {"app": "lu", "input": str(n), "group": "g", "times": {"a": 1.0, "b": 2.0}, "low": {"a": 0.5}} for n in "12"
-    ]
-    return json.dumps({"cells": "relative-time", "modes": ["a", "b"], "workloads": rows}).encode()
-
-
 def _site_json() -> bytes:
     return json.dumps(site.Site.of("cpu=epyc-2,gpu=h200:gres/gpu:1").to_json()).encode()
 
@@ -273,19 +260,13 @@ def _use_script(path: Path) -> None:
     submission.named("ada"), submission.nodes, submission.limit_s, submission.fixed
 
 
-#: Files of campaigns, traces and sites.
+#: Files of campaigns and sites.
 PLACES = [
     Target("spec", "spec.toml", lambda: _SPEC, _use_spec),
     Target("inputs", "inputs.toml", lambda: _INPUTS, _use_inputs),
     Target("campaign-log", log.TIMES, _log, _use_log),
     Target("campaign-counts", log.COUNTS, _counted, _use_counted),
     Target("unfinished", "runs.jsonl.unfinished-0", lambda: _RUN.replace(b"r1", b"r2") + _RUN, _use_unfinished),
-    Target("swf", "trace.swf", lambda: b"; MaxNodes: 4\n; MaxProcs: 8\n" + _SWF, traces.read_swf),
-    Target("times-csv", "times.csv", lambda: _TIMES, readers.read_times),
-    Target("times-json", "times.json", _times_json, readers.read_times),
-    Target(
-        "machines", "machines.csv", lambda: b"machine,size,price_per_node_hour\na,4,1.5\nb,2,\n", readers.read_machines
-    ),
     Target("site-json", "site.json", _site_json, site.read),
     Target("site-csv", "site.csv", lambda: b"partition,platform,gres\ncpu,epyc-2,\ngpu,h200,gpu:1\n", site.read),
     Target("slurm-table", "table", lambda: replace(TABLE, made=5).to_bytes(), table.read),

@@ -130,6 +130,13 @@ def _at(document: Any, path: tuple[Any, ...]) -> Any:
     return document
 
 
+#: What readers of text stumble over, put between bytes.
+_WORDS = (
+    *(b"\x00", b"\xff", b'"', b"\n", b",", b"[", b"{", b"\\ud800", b"1e999", b"NaN", b"-1", b"0", b"1e-320", b"e300"),
+    *(b"9" * 400, b"\r", b"\t", b"=", b"(", b"\xe2\x80\xa8", b"[" * 60, b"\xef\xbb\xbf"),
+)
+
+
 def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
     """Return bytes of which some are changed, taken away, doubled or strange."""
     made = bytearray(data)
@@ -145,7 +152,7 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
         elif kind == 3 and at < len(made):
             made[at] ^= 1 << rng.randrange(8)
         elif kind == 4:
-            made[at:at] = rng.choice((b"\x00", b"\xff", b'"', b"\n", b",", b"[", b"{", b"\\ud800", b"1e999", b"NaN"))
+            made[at:at] = rng.choice(_WORDS)
         elif rng.random() < 0.1:
             del made[at:]
     return bytes(made)

@@ -25,6 +25,8 @@ from crossperf.platforms.nearest import nearest
 from crossperf.records import Familiarity, Prediction, Run
 from crossperf.runs import checking, events, jsonl, table
 from tests.hostile.more_targets import PLACES, PROFILES
+from tests.hostile.request_targets import REQUESTS
+from tests.hostile.schedule_targets import SIMULATIONS
 from tests.hostile.target import Target
 
 
@@ -264,5 +266,5 @@ TARGETS = [
         _use_model("random-forest", "arrays.npz"),
     ),
 ]
-TARGETS += [*PROFILES, *PLACES]
+TARGETS += [*PROFILES, *PLACES, *SIMULATIONS, *REQUESTS]
 BY_NAME = {target.name: target for target in TARGETS}

@@ -81,6 +81,13 @@ READERS: dict[str, tuple[tuple[str, ...], str]] = {
     **{f"truth {end}": (("schedule", "simulate", "--truth", "{}", *SIMULATE[4:]), end) for end in (".csv", ".json")},
     "machines": ((*SIMULATE[:4], "--machines", "{}", "--jobs", "10"), ".csv"),
     "a trace": ((*SIMULATE[:6], "--jobs", "{}"), ".swf"),
+    **{
+        f"a trace {name}": ((*SIMULATE[:6], "--jobs", "{}"), end)
+        for name, end in (("as CSV", ".csv"), ("of Philly", ""), ("packed", ".swf.gz"))
+    },
+    "a trace of Gavel": ((*SIMULATE[:6], "--jobs", "{}"), ".trace"),
+    "a map of jobs": ((*SIMULATE[:6], "--jobs", "trace.swf", "--map", "{}"), ".csv"),
+    "outages": ((*SIMULATE, "--maintenance", "{}"), ".csv"),
     "predictions": ((*SIMULATE, "--predictions", "{}"), ".json"),
     "slurm table": (("slurm", "table", "--predictions", "{}", *SITE, "-o", "new"), ".json"),
     "slurm times": (("slurm", "table", "--times", "{}", *SITE, "-o", "new"), ".csv"),
@@ -107,6 +114,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "model" / name).write_bytes(content)
     (folder / "times.csv").write_bytes(b"app,input,cpu-a,gpu-a\nlu,1,1.0,2.0\nlu,2,3.0,1.0\n")
     (folder / "machines.csv").write_bytes(b"machine,size\ncpu-a,4\ngpu-a,4\n")
+    (folder / "trace.swf").write_bytes(BY_NAME["swf"].sound())
     (folder / "map.toml").write_bytes(BY_NAME["mapping"].sound())
     return folder
 
@@ -122,7 +130,7 @@ def bounded() -> Iterator[None]:
     used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(SOON_S)
-    resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 30), hard))
+    resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 30), hard))
     try:
         yield
     finally:

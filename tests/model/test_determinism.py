@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossperf.model import store
+
 pytestmark = pytest.mark.slow
 #: Models whose numbers do not depend on the number of threads, and those that add up in another order with others.
 WHATEVER_THREADS = ("median", "ridge", "random-forest", "extra-trees", "xgboost")
@@ -70,3 +72,21 @@ def test_networks_with_other_threads_differ_by_less_than_a_thousandth(name: str,
     """Sums are taken in another order, and training carries the last bits on."""
     difference_np = answers[1, 0][name] - answers[2, 0][name]
     assert np.abs(difference_np).max() < 1e-3
+
+
+def test_the_same_cells_in_another_order_get_the_same_bits() -> None:
+    trained = store.load()
+    features = trained.features[np.arange(0, len(trained.features), 37)]
+    order = np.random.default_rng(1).permutation(len(features))
+    assert np.array_equal(trained.fitted.predict(features)[order], trained.fitted.predict(features[order]))
+    asked, other = trained.fitted.forecast(features)[order], trained.fitted.forecast(features[order])
+    assert np.array_equal(asked.log_relative_np, other.log_relative_np)
+    assert np.array_equal(asked.error_nbp, other.error_nbp)
+    assert np.array_equal(asked.novelty.by_feature_nf, other.novelty.by_feature_nf)
+
+
+def test_a_cell_asked_about_alone_differs_by_rounding_alone() -> None:
+    trained = store.load()
+    features = trained.features[np.arange(0, len(trained.features), 223)]
+    alone = np.concatenate([trained.fitted.predict(features[row]) for row in range(len(features))])
+    np.testing.assert_allclose(alone, trained.fitted.predict(features), atol=1e-3, rtol=0)

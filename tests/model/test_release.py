@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 import crossperf as xp
+from crossperf import packing
 from crossperf.datasets import testbed
-from crossperf.model import TrainedModel, packing, release, store
+from crossperf.model import TrainedModel, release, store
 from crossperf.runs.table import from_frame
 
 CURE = "the testbed or the model's code changed: python tools/release_model.py"

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crossperf import dataset, model
+from crossperf import dataset, model, packing
 from crossperf.dataset import Dataset
 from crossperf.datasets import toy
 from crossperf.errors import ModelFolderError
-from crossperf.model import TrainedModel, packing, store
+from crossperf.model import TrainedModel, store
 from crossperf.model.fitted import boosters
 from tests.model.conftest import QUICK
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -14,56 +12,12 @@ import pytest
 from crossperf.serve.app import create
 from crossperf.serve.openapi import document
 from crossperf.serve.service import Service
+from tests.serve.asgi import asked
 from tests.serve.server import Running
 
 #: Answers that tell of the time or of the requests so far; a stream; and what is slow or has tests of its own.
 _OTHERWISE = {"metrics", "campaign_events", "workload_map", "explain", "import_file", "change_platform", "add_runs"}
 _PATHS = {"id": "crossperf", "name": "h200"}
-
-
-class Said(NamedTuple):
-    """The status, headers and body that an application sent."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
-def asked(app: Any, method: str, target: str, body: bytes = b"", kind: str = "application/json", **more: str) -> Said:
-    """Return what an application answers to one request, sent by ASGI's own messages."""
-    path, _, query = target.partition("?")
-    headers = {"host": "127.0.0.1:8765", **({"content-type": kind} if body else {}), **more}
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 50000),
-        "server": ("127.0.0.1", 8765),
-    }
-    sent: list[Any] = []
-
-    async def once() -> None:
-        parts = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-        async def receive() -> Any:
-            return next(parts, {"type": "http.disconnect"})
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await app(scope, receive, send)
-
-    with ThreadPoolExecutor(1) as pool:  # a browser of another test may have a loop in this thread
-        pool.submit(asyncio.run, once()).result()
-    start, *rest = sent
-    names = {name.decode().lower(): value.decode() for name, value in start["headers"]}
-    return Said(start["status"], names, b"".join(part.get("body", b"") for part in rest))
 
 
 @pytest.fixture(scope="module")

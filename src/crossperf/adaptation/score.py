@@ -20,7 +20,8 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.pairing import Dataset, Fold, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
-from crossperf.evaluation.run import Maker, Models, Progress, makers_of
+from crossperf.evaluation.run import Maker, Models, makers_of
+from crossperf.workers import Progress
 
 #: log typical factors: of the new platform's column, and of the whole relative performance vector.
 Score = tuple[float, float]

@@ -5,7 +5,7 @@ Runs are those of one pass, or of whole programs with some passes, composed of w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,18 @@ def assemble(spec: Spec, folder: Path, passes: Mapping[Work, int] | None = None)
     for mode in spec.modes.values():
         facts = facts_of.get(mode.name, MachineFacts())
         for work in works:
-            cell = _Cell(mode, work, counts, facts)
-            of_cell = (run for visit in visits.get((mode.name, work), ()) for run in cell.runs(visit))
+            own = visits.get((mode.name, work), [])
+            cell = _Cell(mode, work, counts, facts, _profiled(own))
+            of_cell = (run for visit in own for run in cell.runs(visit))
             runs += [replace(run, repeat=number) for number, run in enumerate(of_cell)]
     return runs
+
+
+def _profiled(visits: Sequence[TimedInput]) -> list[Measurement]:
+    """Return what tools counted of a program in the visit in which it was counted last."""
+    measured = [visit.measurements for visit in visits if visit.measurements]
+    apart = "counted in one visit; other visits were timed alone"
+    return [replace(own, notes=(*own.notes, apart)) for own in measured[-1]] if measured else []
 
 
 class _Counts:
@@ -82,11 +90,13 @@ def _of_threads(counted: list[Measurement], threads: int) -> list[Measurement]:
 class _Cell:
     """An input on a platform: what was counted for it once, joined to what was timed in each of its visits."""
 
-    def __init__(self, mode: Mode, work: Work, counts: _Counts, facts: MachineFacts) -> None:
+    def __init__(
+        self, mode: Mode, work: Work, counts: _Counts, facts: MachineFacts, profiled: Sequence[Measurement] = ()
+    ) -> None:
         self._mode, self._facts = mode, facts
         self._columns: dict[str, Any] = {"app": work.workload, "input": work.input, "platform": mode.name}
         self._columns |= {"platform_class": mode.platform_class}
-        self._counted = counts.measured(mode, work)
+        self._profiled, self._counted = profiled, counts.measured(mode, work)
         copies = [each.program for each in counts.of(mode, work) if each.program is not None]
         self._copies = copies[0] if copies else None
         self._joined: dict[tuple[tuple[str, float | None], ...], Run] = {}
@@ -96,8 +106,9 @@ class _Cell:
         threads = visit.threads or self._mode.threads
         moment: dict[str, Any] = {"host": visit.host, "started": visit.started, "measured_in": visit.round}
         moment["threads"] = threads
+        moment |= {"ranks": visit.ranks} if visit.ranks is not None else {}
         if not visit.seconds:
-            tool = _SYSTEM if self._mode.command else _OWN
+            tool = _OWN if self._mode.program else _SYSTEM
             yield to_run([Measurement(tool)], **self._columns, **moment, status=visit.error or "failed")
             return
         more = {"passes": visit.passes, "spread": round(visit.spread, 6), "checksum": visit.checksum}
@@ -116,7 +127,8 @@ class _Cell:
         """Return a run of all that was counted; it is worked out once for visits that differ in their times alone."""
         key = (*measurement.counters.items(), *measurement.events.items())
         if key not in self._joined:
-            self._joined[key] = to_run([*_of_threads(self._counted, threads), measurement], **self._columns)
+            counted = [*self._profiled, *_of_threads(self._counted, threads)]
+            self._joined[key] = to_run([*counted, measurement], **self._columns)
         return self._joined[key]
 
 

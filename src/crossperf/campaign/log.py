@@ -16,6 +16,7 @@ from crossperf.campaign.spec import Work
 from crossperf.documents import lines_of, opened
 from crossperf.errors import CollectError
 from crossperf.files import add_lines, whole
+from crossperf.importers.measurement import Measurement
 from crossperf.platforms import MachineFacts
 from crossperf.runs import jsonl
 
@@ -44,7 +45,8 @@ class TimedInput:
 
     `threads` are those that it used, where that is not what the platform has. Faults, bytes and files are those of one
     pass, as the program and the kernel count them. Of a command, `system` are the kernel's counts for each repeat. A
-    program that tells of its parts has set-up, a first pass and a rest besides.
+    program that tells of its parts has set-up, a first pass and a rest besides. `measurements` are what tools counted
+    of a command that was profiled, `not_counted` why others did not.
     """
 
     platform: str
@@ -69,6 +71,9 @@ class TimedInput:
     set_up: ProgramPart | None = None
     first: ProgramPart | None = None
     rest: ProgramPart | None = None
+    ranks: int | None = None
+    measurements: tuple[Measurement, ...] = ()
+    not_counted: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def work(self) -> Work:
@@ -195,7 +200,17 @@ def timed(folder: Path) -> list[TimedInput]:
     of_inputs = (line for line in lines(path) if "workload" in line)
     visits = [_record(TimedInput, {"round": _attempt(line), **line}, path) for line in of_inputs]
     once = {(visit.platform, visit.round, visit.work, visit.host, visit.started): visit for visit in visits}
-    return sorted(once.values(), key=lambda visit: visit.round)
+    return sorted(_without_earlier_failures(list(once.values())), key=lambda visit: visit.round)
+
+
+def _without_earlier_failures(visits: Sequence[TimedInput]) -> list[TimedInput]:
+    """Return visits without the failures of inputs that were tried again in the same round."""
+    last = {(own.platform, own.round, own.work): own for own in visits if not own.seconds}
+    for own in visits:
+        if own.seconds:
+            last.pop((own.platform, own.round, own.work), None)
+    kept = set(map(id, last.values()))
+    return [own for own in visits if own.seconds or id(own) in kept]
 
 
 def rounds(folder: Path) -> list[Round]:

@@ -13,24 +13,28 @@ import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from crossperf import platforms
+from crossperf import plain, platforms
 from crossperf.campaign.spec import Mode, Spec, Work
+from crossperf.collect.backends import backends
 from crossperf.collect.family import end_family
 from crossperf.collect.guard import Guard
+from crossperf.collect.measuring import measure
 from crossperf.collect.process import Execution, Runner, resolve
-from crossperf.collect.profiled import of_system
+from crossperf.collect.profiled import Profile, of_system
+from crossperf.collect.starters import workload
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError
 from crossperf.records import OK
 
 Answers = Generator[dict[str, Any], None, None]
 _BLOCK = 1 << 20
+_NOTHING = "the command was not executed"
 _facts = functools.cache(platforms.facts_of_this_machine)
 
 
@@ -44,13 +48,29 @@ def refuse_missing(spec: Spec, mode: Mode) -> None:
     if mode.program is not None and not os.access(mode.program, os.X_OK):
         advice = "Build it first: make -C testbed cpu, or gpu."
         raise CollectError(f"{mode.program}: found no program to run for platform {mode.name}. {advice}")
-    for program in dict.fromkeys(mode.line(work)[0] for work in spec.works if mode.command):
+    commands = (spec.line(mode, work)[0] for work in spec.works if mode.command or spec.programs)
+    for program in dict.fromkeys(commands):
         resolve([program])
 
 
-def answers(spec: Spec, mode: Mode, works: Sequence[Work], guard: Guard, until: float = math.inf) -> Answers:
-    """Yield what is known of each input, in order; fewer where the program dies or hangs, or the time is over."""
+def answers(
+    spec: Spec,
+    mode: Mode,
+    works: Sequence[Work],
+    guard: Guard,
+    until: float = math.inf,
+    to_count: Collection[Work] = (),
+) -> Answers:
+    """Yield what is known of each input, in order; fewer where the program dies or hangs, or the time is over.
+
+    Parameters
+    ----------
+    to_count
+        The inputs of [[programs]] that are to be counted besides.
+    """
     guard.stand_by()
+    if spec.programs:
+        return _profiled(spec, mode, works, guard, until, to_count)
     return (_executed if mode.command else _batch)(spec, mode, works, guard, until)
 
 
@@ -59,7 +79,7 @@ def _batch(spec: Spec, mode: Mode, works: Sequence[Work], guard: Guard, until: f
         batch.write("\n".join(work.line for work in works) + "\n")
         batch.flush()
         options = {"--batch": batch.name, "--threads": str(mode.threads), "--repeats": str(spec.repeats)}
-        command = [str(mode.program), *(word for option in options.items() for word in option)]
+        command = [*mode.launcher, str(mode.program), *(word for option in options.items() for word in option)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         try:
             guard.watch(process.pid)
@@ -131,6 +151,48 @@ def _executed(spec: Spec, mode: Mode, works: Sequence[Work], guard: Guard, until
             "system": [dict(each.events) for each in measured],
             "version": measured[0].version,
         }
+
+
+def _profiled(
+    spec: Spec, mode: Mode, works: Sequence[Work], guard: Guard, until: float, to_count: Collection[Work]
+) -> Answers:
+    facts = _facts()
+    tools = backends(facts)
+    with Path(os.devnull).open("wb") as nowhere:
+        for work in works:
+            guard.stand_by()
+            program, line, started = spec.programs[work.workload], spec.line(mode, work), now()
+            runner = Runner(spec.limit_s, until, _NoInput(), stdout=nowhere.fileno(), guard=guard)
+            runner.success = program.success
+            about = {"workload": work.workload, "input": work.input, "started": started}
+            start = Profile(tuple(line), work.workload, work.input, mode.name, mode.platform_class, facts=facts)
+            how = program.backend if work in to_count else "os"
+            try:
+                resolve(line)
+                result = measure(start, tools, how, spec.repeats, program.count_limit, runner)
+            except CollectError as error:
+                yield about | {"error": str(error), "command": shlex.join(line)}
+                continue
+            if result.interrupted or runner.interrupted:
+                raise KeyboardInterrupt
+            if time.monotonic() >= until:
+                return  # cut off
+            yield about | _of_profile(result)
+
+
+def _of_profile(result: Profile) -> dict[str, Any]:
+    failed = [execution.status for execution in result.executions if execution.status != OK]
+    if failed or not result.executions:
+        return {"error": failed[0] if failed else _NOTHING, "command": shlex.join(result.command)}
+    measured = [of_system(execution, result.facts) for execution in result.executions]
+    return {
+        "seconds": [execution.runtime_s for execution in result.executions],
+        "system": [dict(each.events) for each in measured],
+        "version": measured[0].version,
+        "ranks": workload(result.command, os.environ).ranks,
+        "measurements": plain.to_json(result.measurements),
+        "not_counted": dict(result.not_counted),
+    }
 
 
 @dataclass(frozen=True)

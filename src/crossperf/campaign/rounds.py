@@ -42,20 +42,30 @@ def batches(spec: Spec, number: int, left: Mapping[Mode, Sequence[Work]]) -> Ite
 
 
 class Rounds:
-    """What was visited in each round, and what is still to be visited by the platforms that are asked for."""
+    """What was visited in each round, and what is still to be visited by the platforms that are asked for.
 
-    def __init__(self, spec: Spec, modes: Sequence[Mode], folder: Path) -> None:
+    With `retry`, visits that failed count as not made.
+    """
+
+    def __init__(self, spec: Spec, modes: Sequence[Mode], folder: Path, *, retry: bool = False) -> None:
         self._spec, self._modes, self._path = spec, modes, folder / TIMES
         self._rounds = rounds(folder)
-        visits = timed(folder)
+        visits = [visit for visit in timed(folder) if visit.seconds or not retry]
         self._visited = {(visit.platform, visit.round, visit.work) for visit in visits}
         self._ended = {(visit.platform, visit.work) for visit in visits if visit.seconds}
+        self._counted = {(visit.platform, visit.work) for visit in visits if visit.measurements or visit.not_counted}
         self._failed: set[tuple[str, Work]] = set()
 
-    def add(self, mode: Mode, name: str, work: Work, error: object) -> None:
+    def add(self, mode: Mode, name: str, work: Work, error: object, counted: bool = False) -> None:
         """Note a visit; an input that never ended is not tried again by this plan."""
         self._visited.add((mode.name, name, work))
         (self._failed if error else self._ended).add((mode.name, work))
+        if counted:
+            self._counted.add((mode.name, work))
+
+    def uncounted(self, batch: Turn) -> set[Work]:
+        """Return the inputs of a batch that no tool has counted yet."""
+        return {work for work in batch.works if (batch.mode.name, work) not in self._counted}
 
     def left(self, name: str) -> dict[Mode, list[Work]]:
         """Return what each platform has still to visit in a round, in order."""
@@ -81,6 +91,12 @@ class Rounds:
             if not self.left(name):
                 return
             yield name, len(self._rounds)
+
+    def begin_all(self) -> list[str]:
+        """Begin the rounds that are not begun yet, and return the names of all."""
+        while starting := [mode for mode in self._modes if self._begun(mode) < self._spec.visits]:
+            self._begin(starting)
+        return [known.name for known in self._rounds]
 
     def n_left(self) -> int:
         """Return how many visits are to be made until all rounds are complete."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from crossperf import plain
+from crossperf.collect.backends import AUTO
+from crossperf.collect.measuring import COUNT_LIMIT_S
 from crossperf.collect.valgrind import CacheShape, parse_caches
 from crossperf.documents import MEGABYTE, parse_toml, read_bytes
 from crossperf.errors import SettingsError, did_you_mean, shortened
@@ -40,7 +43,8 @@ class Mode:
     """One platform: a program or a command with a number of threads here, and the ways in which it is counted.
 
     A program takes its inputs from a file and times itself. A `command` is executed anew for each repeat; with `check`
-    a digest of what it prints is kept.
+    a digest of what it prints is kept. A platform with neither profiles the spec's programs. `launcher` are words
+    before whatever is executed, such as ``srun -n 4``.
     """
 
     name: str
@@ -50,6 +54,7 @@ class Mode:
     counts: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     check: bool = False
+    launcher: tuple[str, ...] = ()
 
     def alone(self) -> Mode:
         """Return the same platform with its program executed for each input, as a command."""
@@ -61,25 +66,49 @@ class Mode:
 
         A word that is ``{input}`` alone becomes the words of the input.
         """
+        return [*self.launcher, *self.filled(self.command, work)]
+
+    def filled(self, command: Sequence[str], work: Work) -> list[str]:
+        """Return the words of a command for an input."""
         values = {**work.parameters, "input": work.input, "workload": work.workload, "threads": str(self.threads)}
         line: list[str] = []
-        for word in self.command:
+        for word in command:
             filled = _PLACEHOLDER.sub(lambda match: _value(match, values), word)
             line += work.input.split() if word == "{input}" else [filled]
         return line
 
     def needs(self) -> set[str]:
         """Return the parameters that an input must have to be executed."""
-        names = {match["name"] for word in self.command for match in _PLACEHOLDER.finditer(word)}
-        return {name for name in names if name} - {"input", "workload", "threads"}
+        return _needs(self.command)
 
 
 #: Doubled braces stand for themselves.
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(?P<name>\w+)\}")
 
 
+def _needs(command: Sequence[str]) -> set[str]:
+    names = {match["name"] for word in command for match in _PLACEHOLDER.finditer(word)}
+    return {name for name in names if name} - {"input", "workload", "threads"}
+
+
 def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
     return values[match["name"]] if match["name"] else match[0][0]
+
+
+@dataclass(frozen=True)
+class Program:
+    """An application that is profiled as it is: a command for each input, counted by the tools of `backend`.
+
+    Its inputs are counted in the first visit of each platform alone, within `count_limit` seconds; `success` are the
+    exit statuses that are no failure.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    inputs: tuple[str, ...]
+    backend: str = AUTO
+    count_limit: float = COUNT_LIMIT_S
+    success: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True)
@@ -107,7 +136,7 @@ class Spec:
     `limit_s` seconds has hung.
     """
 
-    works: Sequence[Work]
+    works: tuple[Work, ...]
     modes: Mapping[str, Mode]
     counts: Mapping[str, CountSet]
     repeats: int
@@ -116,6 +145,12 @@ class Spec:
     seed: int = 0
     limit_s: float = 600.0
     start: Work | None = None
+    programs: Mapping[str, Program] = field(default_factory=dict)
+
+    def line(self, mode: Mode, work: Work) -> list[str]:
+        """Return the command that is executed for an input on a platform."""
+        program = self.programs.get(work.workload)
+        return [*mode.launcher, *mode.filled(program.command, work)] if program else mode.line(work)
 
     def mode(self, name: str) -> Mode:
         """Return a platform by name."""
@@ -130,31 +165,40 @@ def read(path: Path) -> Spec:
     """Return the campaign of a file; paths in it count from its folder. All problems are named at once."""
     table = _toml(path)
     problems: list[str] = []
-    inputs = table.get("inputs")
-    if not isinstance(inputs, list) or not inputs or not all(isinstance(name, str) for name in inputs):
+    folder = path.parent.absolute()  # a program named without a folder would be looked for on PATH
+    programs = _programs(table.get("programs"), folder, problems)
+    inputs = table.get("inputs", [] if programs else None)
+    if not isinstance(inputs, list) or not (inputs or programs) or not all(isinstance(name, str) for name in inputs):
         problems.append(f"inputs is {inputs!r}, expected a list of files")
         inputs = []
-    folder = path.parent.absolute()  # a program named without a folder would be looked for on PATH
+    if programs and inputs:
+        problems.append("it has both inputs and [[programs]], expected one of the two; make two campaigns of it")
     works = [work for name in inputs for work in _works(folder / name, problems)]
+    works += [Work(own.name, text, _parameters(text)) for own in programs.values() for text in own.inputs]
     counts = {name: _counts(name, facts, folder, problems) for name, facts in _tables(table, "counts", problems)}
     platforms = _tables(table, "platforms", problems)
-    modes = {name: _mode(name, facts, folder, counts, problems) for name, facts in platforms}
+    modes = {name: _mode(name, facts, folder, counts, problems, bool(programs)) for name, facts in platforms}
     visits, repeats = (_whole(table, name, default, problems) for name, default in (("visits", 1), ("repeats", 2)))
     seed, limit_s = _whole(table, "seed", 0, problems, least=0), table.get("limit_s", 600.0)
     if not isinstance(limit_s, int | float) or not limit_s > 0:
         problems.append(f"limit_s is {limit_s!r}, expected seconds above 0")
     calibration = _calibration(table.get("calibration", []), problems)
     problems += _unfilled(modes.values(), [*works, *calibration])
+    problems += _unfilled_programs(programs.values())
     if "spread" in table:
         problems.append("spread is no more a setting: take it out, and ask for several visits instead")
     start = _calibration(table.get("start", []), problems, "start")[:1]
     known = {"inputs", "counts", "platforms", "visits", "repeats", "seed", "limit_s", "calibration", "start", "spread"}
+    known |= {"programs"}
+    if programs and (calibration or start):
+        problems.append("it has [[programs]] and a calibration or start, which are inputs of a platform's own program")
     problems += [
         f"{name!r} is no setting of a campaign{did_you_mean(name, known)}" for name in sorted({*table} - known)
     ]
     if problems:
         raise SettingsError(f"{path}: {'; '.join(problems)}. Correct the spec.", path=str(path), problems=problems)
-    return Spec(works, modes, counts, repeats, visits, calibration, seed, float(limit_s), *start)
+    first = start[0] if start else None
+    return Spec(tuple(works), modes, counts, repeats, visits, calibration, seed, float(limit_s), first, programs)
 
 
 def _whole(table: Mapping[str, Any], name: str, default: int, problems: list[str], least: int = 1) -> int:
@@ -259,7 +303,12 @@ def _parameters(text: str) -> dict[str, str]:
 
 
 def _mode(
-    name: str, facts: Mapping[str, Any], folder: Path, counts: Mapping[str, CountSet], problems: list[str]
+    name: str,
+    facts: Mapping[str, Any],
+    folder: Path,
+    counts: Mapping[str, CountSet],
+    problems: list[str],
+    profiles: bool = False,
 ) -> Mode:
     threads, counted = facts.get("threads", 1), facts.get("counts", [])
     counted = tuple(counted) if isinstance(counted, list) else (counted,)
@@ -274,17 +323,59 @@ def _mode(
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         problems.append(f"platform {name} has the command {command!r}, expected a list of words")
         command = []
-    if bool(command) == ("program" in facts):
+    if profiles and (command or "program" in facts):
+        problems.append(f"platform {name} names a program or a command, which [[programs]] have already")
+    elif not profiles and bool(command) == ("program" in facts):
         problems.append(f"platform {name} must name either a program or a command")
     if (check := facts.get("check")) not in (None, "stdout"):
         problems.append(f"platform {name} has check {check!r}, expected 'stdout'")
-    here = str(folder).replace("{", "{{").replace("}", "}}")
-    if command and "/" in command[0] and not command[0].startswith("{folder}"):
-        command[0] = f"{{folder}}/{command[0]}"
-    command = [word.replace("{folder}", here) for word in command]
     program = folder / str(facts["program"]) if "program" in facts else None
     kind = str(facts.get("class", "cpu"))
-    return Mode(name, kind, program, threads, counted, tuple(command), check is not None)
+    return Mode(name, kind, program, threads, counted, _beside(folder, command), check is not None)
+
+
+def _beside(folder: Path, command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command whose program, where it is a path, counts from a folder, which ``{folder}`` stands for."""
+    words = list(command)
+    here = str(folder).replace("{", "{{").replace("}", "}}")
+    if words and "/" in words[0] and not words[0].startswith(("{folder}", "/")):
+        words[0] = f"{{folder}}/{words[0]}"
+    return tuple(word.replace("{folder}", here) for word in words)
+
+
+def _programs(value: Any, folder: Path, problems: list[str]) -> dict[str, Program]:
+    """Return the applications that are to be profiled, by name."""
+    if value is None:
+        return {}
+    if not isinstance(value, list) or not value or not all(isinstance(facts, dict) for facts in value):
+        problems.append(f"programs is {plain.shown(value)}, expected tables [[programs]]")
+        return {}
+    kinds = {own.name for own in fields(Program)}
+    programs: dict[str, Program] = {}
+    for number, facts in enumerate(value, start=1):
+        where = f"program {number}" + (f" ({facts['name']})" if isinstance(facts.get("name"), str) else "")
+        unknown = sorted({*facts} - kinds)
+        problems += [f"{where} has {name!r}, which is no setting{did_you_mean(name, kinds)}" for name in unknown]
+        try:
+            own = plain.from_json(Program, facts)
+        except ValueError as error:
+            problems.append(f"{where} {error}")
+            continue
+        if not own.name.strip() or own.name in programs or own.name != " ".join(own.name.split()):
+            problems.append(f"{where} has the name {plain.shown(own.name)}, expected one of its own")
+        if not own.command or not own.inputs or not own.count_limit > 0:
+            problems.append(f"{where} has no command, no inputs or no time to count, expected all of them")
+        if len(set(own.inputs)) < len(own.inputs):
+            problems.append(f"{where} has an input twice, expected each once")
+        programs[own.name] = replace(own, command=_beside(folder, own.command))
+    return programs
+
+
+def _unfilled_programs(programs: Iterable[Program]) -> Iterator[str]:
+    for own in programs:
+        lacking = ((text, name) for text in own.inputs for name in sorted(_needs(own.command) - {*_parameters(text)}))
+        for text, name in itertools.islice(lacking, 1):
+            yield f"program {own.name} has {{{name}}} in its command, which its input {text!r} has no value for"
 
 
 def _counts(name: str, facts: Mapping[str, Any], folder: Path, problems: list[str]) -> CountSet:

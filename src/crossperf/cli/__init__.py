@@ -28,7 +28,7 @@ _SECTIONS = {
         "profile": "Run a command and add its counters and time to a table.",
         "import": "Add the runs of profilers' files to a table.",
         "platforms": "List, add, show and compare platforms.",
-        "campaign": "Measure a list of inputs on this machine.",
+        "campaign": "Measure a list of inputs, here or through Slurm.",
         "include": "Print the folder of crossperf.h, which marks a region.",
     },
     "Learn": {

@@ -23,7 +23,7 @@ from crossperf.text import safe
 
 if TYPE_CHECKING:
     from crossperf.dataset import Dataset
-    from crossperf.evaluation.run import Progress
+    from crossperf.workers import Progress
 
 #: Where the context of a command keeps the file whose content goes to stdout.
 _STDOUT = "crossperf.stdout"

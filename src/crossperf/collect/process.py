@@ -292,7 +292,9 @@ class _Signals:
     """Hands the caller's signals on to the child while it runs, and remembers that they came.
 
     Ctrl-C at a terminal reaches the child by itself, since it shares the process group; SIGINT is still
-    handed on, because a `kill -INT` reaches this process alone, and a second one does no harm.
+    handed on, because a `kill -INT` reaches this process alone, and a second one does no harm. SIGUSR1 and SIGUSR2
+    for which the caller has a handler of its own, such as a batch system's warning of a time limit, end the child, and
+    the handler is called then.
     """
 
     _ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -303,6 +305,7 @@ class _Signals:
         self._before: dict[int, Any] = {}
         self._pid: int | None = None
         self._early: list[int] = []
+        self._owed: set[int] = set()
 
     def __enter__(self) -> _Signals:
         if threading.current_thread() is threading.main_thread():
@@ -313,6 +316,8 @@ class _Signals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        for number in sorted(self._owed):
+            signal.raise_signal(number)
 
     def hand_on_to(self, pid: int) -> None:
         """Send a child what comes from now on, and what came while it was being started."""
@@ -323,6 +328,9 @@ class _Signals:
     def _receive(self, number: int, _: Any) -> None:
         if number in self._ALL:
             self._runner.interrupted_by = number
+        elif number in (signal.SIGUSR1, signal.SIGUSR2) and callable(self._before[number]):
+            self._runner.interrupted_by = number
+            self._owed.add(number)
         if self._pid is None:
             self._early.append(number)
         else:

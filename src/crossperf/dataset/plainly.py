@@ -9,7 +9,7 @@ sends all of them down the careful road, which finds every problem. What comes b
 from __future__ import annotations
 
 import functools
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -67,7 +67,7 @@ def _is_plain(run: dict[str, Any]) -> bool:
     if not run.keys() <= _KEYS or run.get("status", OK) != OK or run.get(RUNS_FORMAT, FORMAT) != FORMAT:
         return False
     runtime_s = run.get("runtime_s")
-    if runtime_s is not None and not (type(runtime_s) in (float, int) and 0.0 < runtime_s < math.inf):
+    if runtime_s is not None and not (type(runtime_s) in (float, int) and 0.0 < runtime_s <= sys.float_info.max):
         return False
     return (
         _is_name(run.get("app"))

@@ -4,33 +4,29 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from crossperf import model, plugins
+from crossperf import plain
 from crossperf.dataset.cells import Split
 from crossperf.dataset.features import FeatureSet
 from crossperf.dataset.pairing import Dataset, Fold, build, folds
 from crossperf.errors import DatasetError, SettingsError, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
-from crossperf.evaluation.latent import LatentMap
+from crossperf.evaluation.parcels import ModelSpec, pack
+from crossperf.evaluation.pieces import STUDY, FoldAnswer, FoldQuestion, answer, rows_of
 from crossperf.evaluation.result import Evaluation, caveats
 from crossperf.evaluation.scores import ModelScores, Scoreboard, Scores
 from crossperf.model.base import Predictor
-from crossperf.model.fitted.model import LatentSpace
-from crossperf.model.trained import versions
 from crossperf.model.wrapped import maker_of
-from crossperf.records import LOOKS
+from crossperf.versions import versions
+from crossperf.workers import Here, Kept, Parcel, PieceQuestion, Progress, Workers
 
-#: Called before each fit with the model's name, the number of fits done and the number of all fits.
-Progress = Callable[[str, int, int], None]
 #: A model by name: made anew, with the same settings, for every fold.
 Maker = Callable[[], Predictor]
 #: Models to compare: names, or by name whatever `makers_of` can make a model of.
@@ -47,6 +43,8 @@ def evaluate(
     scored_folds: int | None = None,
     features: FeatureSet = "all",
     progress: Progress | None = None,
+    workers: Workers | None = None,
+    kept: Kept | None = None,
 ) -> Evaluation:
     """Return the scores of models that all saw the same folds and the same features.
 
@@ -63,6 +61,11 @@ def evaluate(
         How many folds to fit and score: 1 of 5 is a single 80-20 split. ``None`` scores all.
     features
         What models see, as in `crossperf.build`; a `Dataset` brings its own.
+    workers
+        What fits the folds, such as ``crossperf.workers.processes(4)``; ``None`` is this process. Models are then
+        names, since names and settings travel and objects do not.
+    kept
+        A folder of finished folds, which are not fitted again (``crossperf.workers.Kept``).
 
     Returns
     -------
@@ -84,23 +87,47 @@ def evaluate(
     parts = folds(data, split, n_folds, seed)[:scored_folds]
     for number, part in enumerate(parts, start=1):
         _refuse_unseen_platforms(data, part, number, split)
-    order, _ = metrics.most_common_order(data.log_time_wp) or (None, None)
+    asked = list(product(range(len(parts)), makers))
+    if workers is None and kept is None:
+        answers = _answers_here(data, parts, makers, split, seed, asked, progress)
+    else:
+        specs, table = specs_of(makers), pack(data)
+        questions = [
+            question_of(table, parts[fold], FoldQuestion(split, n_folds, seed, fold, "", specs[name]), name)
+            for fold, name in asked
+        ]
+        by_place = dict(STUDY.answers(questions, workers or Here(), kept, progress))
+        answers = [FoldAnswer.of(by_place[i], name) for i, (_, name) in enumerate(asked)]
     scores: dict[str, list[Scores]] = {name: [] for name in makers}
     predictions: dict[str, list[HeldOutPredictions]] = {name: [] for name in makers}
-    latent: LatentMap | None = None
-    for done, (part, name) in enumerate(product(parts, makers)):
-        if progress:
-            progress(name, done, len(parts) * len(makers))
-        predictor = makers[name]()
-        of_fold, own = score_fold(predictor, data, part, split, order)
-        scores[name].append(of_fold)
-        predictions[name].append(own)
-        if latent is None and isinstance(predictor.fitted_.part, LatentSpace):
-            known = replace(data, features=data.features.matched(predictor.fitted_.columns))
-            latent = LatentMap.of(name, predictor.fitted_.part, known, part.test_n, seed)
+    for (_, name), own in zip(asked, answers, strict=True):
+        scores[name].append(own.scores)
+        predictions[name].append(own.predictions)
+    latent = next((own.latent for own in answers if own.latent), None)
     held_out = HeldOut.of(data, [part.test_n for part in parts], predictions)
+    order, _ = metrics.most_common_order(data.log_time_wp) or (None, None)
     facts = {"split": split, "folds": n_folds, "scored_folds": len(parts), "seed": seed, "versions": versions()}
     return evaluation_of(data, scores, order, held_out=held_out, latent=latent, **facts)
+
+
+def _answers_here(
+    data: Dataset,
+    parts: Sequence[Fold],
+    makers: Mapping[str, Maker],
+    split: Split,
+    seed: int,
+    asked: Sequence[tuple[int, str]],
+    progress: Progress | None,
+) -> list[FoldAnswer]:
+    """Return the answers of this process, whose models may be any objects."""
+    answers: list[FoldAnswer] = []
+    mapped = True
+    for done, (fold, name) in enumerate(asked):
+        if progress:
+            progress(name, done, len(asked))
+        answers.append(answer(makers[name](), data, parts[fold], split, seed, name=name, mapped=mapped and fold == 0))
+        mapped = mapped and answers[-1].latent is None
+    return answers
 
 
 def evaluation_of(
@@ -118,23 +145,37 @@ def makers_of(models: Models, seed: int) -> dict[str, Maker]:
     if isinstance(models, str):
         raise SettingsError(f"models: found {models!r}, expected a list of names or a mapping.", argument="models")
     given = models if isinstance(models, Mapping) else {name: name for name in models}
-    return {name: _default(own, seed) if isinstance(own, str) else maker_of(own) for name, own in given.items()}
+    return {name: _maker(own, seed) for name, own in given.items()}
 
 
-def _default(name: str, seed: int) -> Maker:
-    if name not in model.MODELS:
-        return maker_of(plugins.load(name, "model", argument="models", known=model.MODELS))
-
-    def maker() -> Predictor:
-        made = model.make(name)
-        return made.set_params(seed=seed) if "seed" in made.get_params() else made
-
-    maker()  # an unknown name, or a package that is missing, is reported before the first fit
-    return maker
+def _maker(own: Any, seed: int) -> Maker:
+    if isinstance(own, ModelSpec):
+        return own
+    return ModelSpec.of(own, seed) if isinstance(own, str) else maker_of(own)
 
 
-def ablation(seed: int = 0) -> dict[str, Maker]:
-    """Return makers of `vae-dnn` whole, with each of its stages switched off or changed, and without the VAE."""
+def specs_of(makers: Mapping[str, Maker]) -> dict[str, ModelSpec]:
+    """Return models that can travel, by name; an object, which cannot, raises `SettingsError`."""
+    objects = [name for name, maker in makers.items() if not isinstance(maker, ModelSpec)]
+    if objects:
+        raise SettingsError(
+            f"models: found an object for {some_of(objects)}, expected names, or FILE.py:NAME for a model of your own: "
+            "names and settings travel to workers and into files, objects do not.",
+            argument="models",
+        )
+    return {name: maker for name, maker in makers.items() if isinstance(maker, ModelSpec)}
+
+
+def question_of(
+    table: Parcel, part: Fold, question: FoldQuestion, label: str, notes: Mapping[str, Any] | None = None
+) -> PieceQuestion:
+    """Return the question of a fold as workers are asked it."""
+    asked = replace(question, rows=rows_of(part))
+    return PieceQuestion(table, plain.to_json(asked), f"{label} fold {question.fold + 1}", notes or {})
+
+
+def ablation(seed: int = 0) -> dict[str, ModelSpec]:
+    """Return `vae-dnn` whole, with each of its stages switched off or changed, and without the VAE."""
     off: dict[str, dict[str, Any]] = {
         "vae-dnn": {},
         "without calibrated sigma": {"calibrated": False},
@@ -145,51 +186,8 @@ def ablation(seed: int = 0) -> dict[str, Maker]:
         "without bins": {"bins": 1},
         "with masking": {"mask_share": 0.1},
     }
-
-    makers = {name: partial(model.make, "vae-dnn", seed=seed, **settings) for name, settings in off.items()}
-    return {**makers, "without VAE (dnn)": _default("dnn", seed)}
-
-
-def score_fold(
-    predictor: Predictor, data: Dataset, part: Fold, split: Split, order: metrics.Order | None
-) -> tuple[Scores, HeldOutPredictions]:
-    """Fit on the training part of a fold; return scores and predictions of the part held out."""
-    start = time.perf_counter()
-    predictor.learn(data.take(part.train_n), split)
-    fitted = time.perf_counter()
-    test = data.take(part.test_n)
-    predicted_np = predictor.predict(test.features)
-    predicted = time.perf_counter()
-    own = HeldOutPredictions.by(predictor.fitted_, test.features, test, predicted_np)
-    scores = score_cells(own, test, order)
-    return replace(scores, fit_s=fitted - start, predict_s=predicted - fitted), own
-
-
-def score_cells(own: HeldOutPredictions, data: Dataset, order: metrics.Order | None = None) -> Scores:
-    """Return the scores of predictions of all cells of a dataset, those of the intervals included.
-
-    Parameters
-    ----------
-    order
-        The order that `order_auc` looks for.
-    """
-    truth_np = data.log_relative_time_np
-    scores = metrics.score(truth_np, own.predicted_np, data.source_n, order, data.noise_pp)
-    if own.low_np is None or own.high_np is None:
-        return scores
-    known_np = ~np.isnan(metrics.without_source(truth_np, data.source_n))
-    inside_np = (own.low_np <= truth_np) & (truth_np <= own.high_np)
-    truth_np, predicted_np = metrics.to_source(truth_np, own.predicted_np, data.source_n)
-    figures: dict[str, float | None] = {
-        "coverage": float(inside_np[known_np].mean()),
-        "interval_factor": float(np.exp((own.high_np - own.low_np)[known_np].mean() / 2)),
-    }
-    words_n = np.array(own.words)
-    for word in LOOKS:
-        rows_n = words_n == word
-        figures[f"share_{word}"] = float(rows_n.mean())
-        figures[f"factor_{word}"] = metrics.typical_factor(truth_np[rows_n], predicted_np[rows_n])
-    return replace(scores, **figures)
+    variants = {name: ModelSpec("vae-dnn", {"seed": seed, **settings}) for name, settings in off.items()}
+    return {**variants, "without VAE (dnn)": ModelSpec("dnn", {"seed": seed})}
 
 
 def _refuse_unseen_platforms(data: Dataset, part: Fold, number: int, split: Split) -> None:

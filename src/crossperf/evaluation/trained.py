@@ -19,7 +19,8 @@ from crossperf.evaluation import metrics
 from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.latent import LatentMap
 from crossperf.evaluation.result import Evaluation
-from crossperf.evaluation.run import evaluation_of, score_cells
+from crossperf.evaluation.run import evaluation_of
+from crossperf.evaluation.scoring import score_cells
 from crossperf.model.fitted.model import LatentSpace
 from crossperf.model.trained import TrainedModel
 from crossperf.runs.table import read_runs

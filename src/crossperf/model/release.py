@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crossperf.model import packing, store
+from crossperf import packing
+from crossperf.model import store
 from crossperf.model.fitted.model import FittedModel
 from crossperf.model.trained import TrainedModel
 

@@ -27,17 +27,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossperf import plain
+from crossperf import packing, plain
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Features
 from crossperf.documents import MEGABYTE, Document, parse, read_bytes
 from crossperf.errors import CrossperfError, ModelFolderError, shortened
 from crossperf.files import Folder
-from crossperf.model import packing, soundness
+from crossperf.model import soundness
 from crossperf.model.fitted.model import FittedModel, Part
-from crossperf.model.packing import State
 from crossperf.model.trained import TrainedModel
+from crossperf.packing import State
 
 T = TypeVar("T")
 

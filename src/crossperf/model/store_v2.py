@@ -22,10 +22,10 @@ from crossperf.model.fitted.model import FittedModel, Part
 from crossperf.model.fitted.network import LatentNetwork, Mlp, Network
 from crossperf.model.fitted.peers import Forest, Linear, Medians, Trees
 from crossperf.model.fitted.scales import Encoder, Limits
-from crossperf.model.packing import State
-from crossperf.model.packing import read as read_arrays
 from crossperf.model.store import Description, assemble, below, part_class, restore
 from crossperf.model.trained import TrainedModel
+from crossperf.packing import State
+from crossperf.packing import read as read_arrays
 
 #: What a file of weights or arrays may weigh.
 _MOST_BYTES = 1024 * MEGABYTE

@@ -5,12 +5,10 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from crossperf.dataset.cells import Cells, TableFacts
 from crossperf.dataset.features import Columns, Features
 from crossperf.errors import DatasetError, some_of
 from crossperf.model.fitted.model import FittedModel
+from crossperf.versions import versions
 
 if TYPE_CHECKING:
     from crossperf.dataset.features import FeatureSet
@@ -188,14 +187,3 @@ def train(
             workloads=1,
         )
     return TrainedModel.of(made.learn(data), data)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what a result depends on."""
-    known = {"python": platform.python_version()}
-    for name in ("crossperf", "numpy", "scikit-learn", "torch", "xgboost-cpu"):
-        try:
-            known[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return known

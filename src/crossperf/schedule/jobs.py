@@ -14,12 +14,37 @@ from crossperf.errors import CrossperfError
 
 #: No job runs for 30,000 years.
 LONGEST_S = 1e12
+#: No job has a thousand million nodes.
+MOST_NODES = 10**9
+#: Beyond this a float is no exact whole number.
+_LARGEST_NAME = 2**53
 #: What distinguishes the jobs of a trace.
 LABELS = ("executable", "user", "queue")
 
 
 class TraceError(CrossperfError):
     """A trace of jobs cannot be used; ``path`` and ``line`` name the place."""
+
+
+def nodes_of(trace: str, count_j: Floats) -> Integers:
+    """Return numbers of nodes as whole ones, at least 1; more than any machine has raises `TraceError`."""
+    return _whole(trace, "nodes", np.maximum(1.0, np.ceil(count_j)), MOST_NODES)
+
+
+def names_of(trace: str, what: str, number_j: Floats) -> Integers:
+    """Return the numbers that stand for names as whole ones; one that is too long raises `TraceError`.
+
+    >>> names_of("t.swf", "user", np.array([3.0, -1.0]))
+    array([ 3, -1])
+    """
+    return _whole(trace, f"for {what}", number_j, _LARGEST_NAME)
+
+
+def _whole(trace: str, what: str, value_j: Floats, most: int) -> Integers:
+    for j in np.flatnonzero(~(np.abs(value_j) <= most))[:1]:
+        odd = f"{value_j[j]:g} {what} of job {j + 1:,}"
+        raise TraceError(f"{trace}: found {odd}, expected at most {most:,}. Fix or remove its line.")
+    return value_j.astype(np.int64)
 
 
 @dataclass(frozen=True)

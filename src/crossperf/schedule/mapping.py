@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import numpy as np
 
 from crossperf.errors import some_of
 from crossperf.schedule.jobs import LABELS, Jobs
+from crossperf.schedule.readers import csv_rows
 from crossperf.schedule.times import ScheduleTableError
 
 
@@ -39,26 +39,14 @@ def read_map(path: str | os.PathLike[str]) -> tuple[MapRow, ...]:
     path = Path(path)
     if not path.is_file():
         raise ScheduleTableError(f"{path}: no such file, expected a CSV that maps jobs to workloads.", path=str(path))
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as lines:
-        reader = csv.DictReader(lines)
-        header = [name.strip() for name in reader.fieldnames or []]
-        reader.fieldnames = header
-        if not set(LABELS) & set(header) or not {"app", "priority"} & set(header):
-            expected = f"at least one of {', '.join(LABELS)}, and 'app' (with 'input') or 'priority'"
-            raise ScheduleTableError(
-                f"{path}: found the columns {some_of(header)}, expected {expected}.", path=str(path)
-            )
-        try:
-            rows = [_row(path, number, cells) for number, cells in enumerate(reader, start=2)]
-        except csv.Error as error:
-            raise ScheduleTableError(f"{path}: does not read as CSV ({error}).", path=str(path)) from error
-    if not rows:
-        raise ScheduleTableError(f"{path}: found no rows, expected at least one.", path=str(path))
-    return tuple(rows)
+    header, rows = csv_rows(path)
+    if not set(LABELS) & set(header) or not {"app", "priority"} & set(header):
+        expected = f"at least one of {', '.join(LABELS)}, and 'app' (with 'input') or 'priority'"
+        raise ScheduleTableError(f"{path}: found the columns {some_of(header)}, expected {expected}.", path=str(path))
+    return tuple(_row(path, number, cells) for number, cells in enumerate(rows, start=2))
 
 
-def _row(path: Path, number: int, cells: dict[str, str | None]) -> MapRow:
-    words = {name: (word or "").strip() for name, word in cells.items() if isinstance(word, str | None)}
+def _row(path: Path, number: int, words: dict[str, str]) -> MapRow:
     try:
         priority = float(words.get("priority") or math.nan)
     except ValueError:

@@ -67,7 +67,7 @@ def _refusal(path: str | os.PathLike[str], problem: str, row: int = 0, column: s
     return ScheduleTableError(f"{place}: {problem}", path=os.fspath(path), row=row or None)
 
 
-def _rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+def csv_rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """Return the columns and rows of a CSV, spaces and a ``#`` before the first name gone."""
     try:
         lines = read_text(path).splitlines(keepends=True)
@@ -89,7 +89,7 @@ def _rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def _from_csv(path: Path, cells: str | None) -> RelativeTimes:
-    header, rows = _rows(path)
+    header, rows = csv_rows(path)
     named = {name.lower(): name for name in header}
     app, input_, ranks = named.get("app"), named.get("args") or named.get("input"), named.get("ranks")
     if app is None or input_ is None:
@@ -218,7 +218,7 @@ def read_machines(path: str | os.PathLike[str]) -> Machines:
     path = Path(path)
     if not path.is_file():
         raise _refusal(path, "no such file, expected a CSV of machines. Check the path.")
-    header, rows = _rows(path)
+    header, rows = csv_rows(path)
     if not {"machine", "size"} <= set(header):
         expected = f"'machine' and 'size' (its nodes), and perhaps {', '.join(map(repr, FACTS))}"
         raise _refusal(path, f"found the columns {some_of(header)}, expected {expected}.")
@@ -246,7 +246,7 @@ def read_maintenance(path: str | os.PathLike[str]) -> tuple[Maintenance, ...]:
     path = Path(path)
     if not path.is_file():
         raise _refusal(path, "no such file, expected a CSV of planned outages. Check the path.")
-    header, rows = _rows(path)
+    header, rows = csv_rows(path)
     if not {"machine", "start_s", "end_s"} <= set(header):
         expected = "'machine', 'start_s', 'end_s' (seconds from the first arrival), and perhaps 'nodes'"
         raise _refusal(path, f"found the columns {some_of(header)}, expected {expected}.")

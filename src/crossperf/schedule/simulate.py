@@ -16,7 +16,7 @@ from crossperf.errors import SettingsError, some_of
 from crossperf.schedule import clusters, policies
 from crossperf.schedule.arrivals import Arrivals
 from crossperf.schedule.clusters import Clusters
-from crossperf.schedule.jobs import Jobs
+from crossperf.schedule.jobs import MOST_NODES, Jobs
 from crossperf.schedule.machines import Machines
 from crossperf.schedule.outcome import Outcome
 from crossperf.schedule.policies import Ask, Options, Policy
@@ -101,7 +101,7 @@ class _Atlas:
     def takes(self, places: _Places, nodes: int) -> Integers:
         """Return the nodes that a job takes in each place."""
         if self._truth.nodes_wm is not None:
-            return np.maximum(1, np.ceil(nodes * places.per_node_m - _ROUNDING)).astype(np.int64)
+            return np.ceil(nodes * places.per_node_m - _ROUNDING).clip(1, MOST_NODES).astype(np.int64)
         key = (len(places.platforms), nodes)
         takes_m = self._takes.get(key)
         if takes_m is None:

@@ -47,7 +47,17 @@ def test_the_best_weights_of_two_independent_members_are_those_of_least_variance
 def test_who_erred_more_counts_for_less_by_the_fourth_power() -> None:
     """The second is off by twice as much as the first and third: half to the power of four, a sixteenth."""
     errors = np.stack([np.full((4, 2), 0.1), np.full((4, 2), -0.2), np.full((4, 2), 0.1)])
-    np.testing.assert_allclose(_cautious_weights(errors), np.array([16, 1, 16]) / 33, rtol=1e-6)
+    np.testing.assert_allclose(_cautious_weights(errors, 4.0), np.array([16, 1, 16]) / 33, rtol=1e-6)
+
+
+def test_few_groups_hardly_tell_the_members_apart() -> None:
+    """The same errors, of 400 groups and of four: what four applications say need not hold for the fifth."""
+    held, truth = held_back(np.random.default_rng(5))
+    of_few = HeldBack(held.predicted_rmnp, held.apart_rn, held.gap_rn, held.away_rn, held.group_rn % 4)
+    many, few = held.weights(truth), of_few.weights(truth)
+    assert (np.abs(few - 0.5) < np.abs(many - 0.5)).all()
+    assert few[2, 1] < 0.65
+    assert many[2, 1] > 0.8
 
 
 def test_where_nothing_was_held_out_all_members_and_ways_count_the_same() -> None:
@@ -73,7 +83,10 @@ def test_with_one_way_of_holding_out_every_cell_counts_as_such() -> None:
     assert one.weights(truth)[0, 0] > 0.9
 
 
-def test_signs_move_the_weights_to_whom_they_favour() -> None:
+@pytest.mark.parametrize(("groups", "least", "most"), [(600, 0.85, 1.01), (3, 0.5, 0.85)])
+def test_signs_move_the_weights_to_whom_they_favour_if_many_groups_say_so(
+    groups: int, least: float, most: float
+) -> None:
     """Of cells of one way the first member is right where trees agree, the second where they do not."""
     rng = np.random.default_rng(4)
     truth, cells = rng.standard_normal((600, 3)), 600
@@ -83,12 +96,15 @@ def test_signs_move_the_weights_to_whom_they_favour() -> None:
     predicted[1] = truth + errors
     apart = np.where(agree, 0.01, 1.0) * rng.uniform(0.8, 1.2, cells)
     held = HeldBack(
-        predicted, np.tile(apart, (3, 1)), np.full((3, cells), 0.5), np.ones((3, cells)), np.zeros((3, cells), int)
+        predicted,
+        np.tile(apart, (3, 1)),
+        np.full((3, cells), 0.5),
+        np.ones((3, cells)),
+        np.tile(np.arange(cells) % groups, (3, 1)),
     )
     nearness = held.nearness()
     gate = held.gate(truth, nearness)
-    np.testing.assert_allclose(gate.weights_rm[1], 0.5, atol=0.1)
     signs = nearness.signs(np.array([0.01, 1.0]), np.full(2, 0.5), np.ones(2))
     weights = gate(nearness(signs), nearness.standard(signs))
-    assert weights[0, 0] > 0.85
-    assert weights[1, 1] > 0.85
+    assert least < weights[0, 0] < most
+    assert least < weights[1, 1] < most

@@ -25,7 +25,7 @@ SlurmctldHost=localhost(127.0.0.1)
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket{credentials}
 CredType=cred/munge
 SlurmctldPort={ctld}
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
@@ -114,6 +114,8 @@ class Cluster:
         Lines to add to slurm.conf.
     accounts
         What sacctmgr adds before the controller comes up, as words after ``add``.
+    requeue_s
+        Seconds, five or more, that a job waits before it starts again; by default Slurm's two minutes.
     """
 
     plugin: Callable[[Path], None] | None = None
@@ -121,6 +123,7 @@ class Cluster:
     accounting: bool = False
     more: str = ""
     accounts: Sequence[str] = ()
+    requeue_s: int | None = None
     folder: Path = field(init=False)
     daemons: list[subprocess.Popen[bytes]] = field(init=False, default_factory=list)
     _user: str = field(init=False, default_factory=lambda: pwd.getpwuid(os.getuid()).pw_name)
@@ -165,7 +168,10 @@ class Cluster:
 
     def _configure(self) -> None:
         self._ports = dict(zip(("ctld", "dbd", "sql"), free_ports(3), strict=True))
-        conf = CONF.format(folder=self.folder, user=self._user, nodes=free_ports(len(NODES)), **self._ports)
+        # A job that is queued again waits until its former credential has expired.
+        credentials = "" if self.requeue_s is None else f",cred_expire={self.requeue_s}"
+        own = {"folder": self.folder, "user": self._user, "nodes": free_ports(len(NODES)), "credentials": credentials}
+        conf = CONF.format(**own, **self._ports)
         if self.accounting:
             conf += f"AccountingStorageType=accounting_storage/slurmdbd\nAccountingStoragePort={self._ports['dbd']}\n"
             # Slurm speaks to its database through the munge socket that is named as a password here.

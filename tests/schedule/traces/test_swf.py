@@ -170,6 +170,23 @@ MALFORMED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        (line(1, 0, 100).replace(" 8 600 ", " 1e300 600 "), "found 1e+300 nodes of job 1, expected at most"),
+        (line(1, 0, 100).replace(" 3 1 7 ", " 1e300 1 7 "), "found 1e+300 for user of job 1"),
+        (line(1, 0, 100).replace(" 7 1 ", " 7e99 1 "), "found 7e+99 for executable of job 1"),
+    ],
+)
+def test_a_number_too_long_to_count_is_refused_and_not_taken_for_another(
+    bad: str, sentence: str, tmp_path: Path
+) -> None:
+    """A cast of 1e300 to 64 bits gave -9223372036854775808 nodes, in silence."""
+    with pytest.raises(TraceError) as caught:
+        read_swf(trace(tmp_path, bad))
+    assert sentence in str(caught.value)
+
+
 @pytest.mark.parametrize("bad", MALFORMED)
 def test_a_malformed_line_is_named(bad: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"trace\.swf, line 7: ") as caught:

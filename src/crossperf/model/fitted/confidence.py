@@ -53,7 +53,7 @@ class NoveltyScores:
         """The greater of the two measures: up to 1 is ordinary."""
         return np.maximum(self.surprise_n, self.distance_n)
 
-    def __getitem__(self, rows: slice) -> NoveltyScores:
+    def __getitem__(self, rows: slice | Integers) -> NoveltyScores:
         return NoveltyScores(self.surprise_n[rows], self.distance_n[rows], self.by_feature_nf[rows])
 
     @property
@@ -237,7 +237,7 @@ class Forecast:
     coverage_nl: Floats
     novelty: NoveltyScores
 
-    def __getitem__(self, rows: slice) -> Forecast:
+    def __getitem__(self, rows: slice | Integers) -> Forecast:
         log_relative_np, error_nbp = self.log_relative_np[rows], self.error_nbp[rows]
         return Forecast(log_relative_np, error_nbp, self.coverage_nl[rows], self.novelty[rows])
 

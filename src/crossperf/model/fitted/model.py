@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import numpy as np
+
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import Columns, Features
 from crossperf.model.fitted.confidence import Forecast
@@ -59,6 +61,20 @@ class KnownRuns(LatentSpace, Protocol):
         """The number of the workload of each of them, among the training workloads."""
 
 
+def ordered(features: Features) -> tuple[Features, Integers | slice]:
+    """Return cells in an order that their values alone decide, and what puts the answers back in the order asked.
+
+    A product in single precision rounds a row by its place among the others. In an order of their own, the same cells
+    get the same answers, to the last bit, in whatever order they are asked about.
+    """
+    if len(features) < 2:
+        return features, slice(None)
+    values_nf = np.ascontiguousarray(features.values_nf)
+    rows_n = values_nf.view(np.dtype((np.void, values_nf.strides[0]))).reshape(-1)
+    order_n = np.argsort(rows_n, kind="stable")
+    return features[order_n], np.argsort(order_n)
+
+
 @dataclass(frozen=True)
 class FittedModel:
     """What every model becomes once it has learned: asked with features whose columns are matched by name.
@@ -76,13 +92,16 @@ class FittedModel:
 
     def predict(self, X: Any) -> Floats:
         """Return log relative times, N x P, within the limits of training."""
-        features = self._features(X)
+        features, back_n = ordered(self._features(X))
         predicted_np = self.part.predict(features)
-        return self._limited(to_source(predicted_np, features.source_n) if self.of_workload else predicted_np)
+        if self.of_workload:
+            predicted_np = to_source(predicted_np, features.source_n)
+        return self._limited(predicted_np)[back_n]
 
     def forecast(self, X: Any) -> Forecast:
         """Return predictions with the errors they may have; ask only where `forecasts`."""
-        forecast = typing.cast(Forecaster, self.part).forecast(self._features(X))
+        features, back_n = ordered(self._features(X))
+        forecast = typing.cast(Forecaster, self.part).forecast(features)[back_n]
         return replace(forecast, log_relative_np=self._limited(forecast.log_relative_np))
 
     @cached_property

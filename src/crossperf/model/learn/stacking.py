@@ -17,15 +17,18 @@ from crossperf.dataset.features import Features
 from crossperf.model.fitted.blend import LEAST_WEIGHT, REACH, Gate, Nearness, blended, difficulty, with_products
 from crossperf.model.fitted.confidence import Intervals, Residuals
 
-#: A member that erred more counts for less, by this power of the ratio.
-_POWER = 4.0
+#: A member that erred more counts for less, by this power of the ratio; by half of it where this many groups were held
+#: out: what few applications say of the members need not hold for the next.
+_POWER, _SOME_GROUPS = 4.0, 40
 #: With more groups than this held out, the weights that would have been best for them count for more than that.
-_MANY_GROUPS = 20
+_MANY_GROUPS = 100
 #: Steps and rate of the search for the weights that would have been best.
 _STEPS, _RATE = 300, 0.3
 _MOST_ERRORS = 20_000
 #: The same for how signs move the weights, what keeps them where they were, and from where on errors count linearly.
 _MOVE_STEPS, _MOVE_RATE, _MOVE_PENALTY, _MOVE_HUBER = 200, 0.05, 0.03, 0.02
+#: The penalty is twice that where as few groups as this were held out in some way, and grows with their inverse square.
+_FEW_GROUPS = 30
 _MOST_MOVED = 60_000
 #: A score that no cell reaches: a way in which nothing was held out is never the nearest one.
 _NEVER = -1e3
@@ -106,7 +109,8 @@ class HeldBack:
         )
         count_h = np.concatenate([np.full(len(own), len(own)) for own in signs])
         some = slice(None, None, max(1, error_mhp[0].size // _MOST_MOVED))
-        moves_dm, bias_m = _moves(error_mhp[:, some], log_hm[some], signs_hd[some], 1.0 / count_h[some])
+        penalty = _MOVE_PENALTY * (1.0 + (_FEW_GROUPS / min(map(self._groups, self.ways))) ** 2)
+        moves_dm, bias_m = _moves(error_mhp[:, some], log_hm[some], signs_hd[some], 1.0 / count_h[some], penalty)
         return Gate(weights_rm, moves_dm, bias_m)
 
     def weights(self, truth_np: Floats) -> Floats:
@@ -116,10 +120,14 @@ class HeldBack:
         for r in self.ways:
             known_n = self.known_rn[r]
             error_mhp = self.predicted_rmnp[r][:, known_n] - truth_np[known_n]
-            groups = len(np.unique(self.group_rn[r, known_n]))
-            many = groups / (groups + _MANY_GROUPS)
-            weights_rm[r] = many * _best_weights(error_mhp) + (1.0 - many) * _cautious_weights(error_mhp)
+            groups = self._groups(r)
+            many, power = groups / (groups + _MANY_GROUPS), _POWER * groups / (groups + _SOME_GROUPS)
+            weights_rm[r] = many * _best_weights(error_mhp) + (1.0 - many) * _cautious_weights(error_mhp, power)
         return weights_rm
+
+    def _groups(self, way: int) -> int:
+        """Return how many groups were held out in one way."""
+        return len(np.unique(self.group_rn[way, self.known_rn[way]]))
 
     def intervals(
         self, features: Features, truth_np: Floats, noise_np: Floats, nearness: Nearness, gate: Gate, seed: int
@@ -148,7 +156,9 @@ class HeldBack:
         return Intervals(tuple(residuals))
 
 
-def _moves(error_mhp: Floats, log_hm: Floats, signs_hd: Floats, weight_h: Floats) -> tuple[Floats, Floats]:
+def _moves(
+    error_mhp: Floats, log_hm: Floats, signs_hd: Floats, weight_h: Floats, penalty: float
+) -> tuple[Floats, Floats]:
     """Return how signs move the logarithms of the weights so that the blend errs least, by gradient descent."""
     known_mhp = ~np.isnan(error_mhp)
     weight_hp = known_mhp[0] * (weight_h / weight_h.sum() / np.maximum(known_mhp[0].sum(axis=1), 1))[:, None]
@@ -161,17 +171,17 @@ def _moves(error_mhp: Floats, log_hm: Floats, signs_hd: Floats, weight_h: Floats
         blend = torch.einsum("mhp,hm->hp", error, torch.softmax(log + signs @ moves + bias, dim=1))
         huber = functional.huber_loss(blend, torch.zeros_like(blend), reduction="none", delta=_MOVE_HUBER)
         loss = (huber * weight).sum() / _MOVE_HUBER
-        loss = loss + _MOVE_PENALTY * (moves.square().mean() + bias.square().mean())
+        loss = loss + penalty * (moves.square().mean() + bias.square().mean())
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return moves.detach().numpy(), bias.detach().numpy()
 
 
-def _cautious_weights(error_mhp: Floats) -> Floats:
+def _cautious_weights(error_mhp: Floats, power: float) -> Floats:
     """Return weights by (least error / own error) to a power: nobody is left out for being a little behind."""
     error_m = np.nanmean(np.abs(error_mhp), axis=(1, 2)) + 1e-9
-    weights_m = (error_m.min() / error_m) ** _POWER
+    weights_m = (error_m.min() / error_m) ** power
     return np.asarray(weights_m / weights_m.sum())
 
 

@@ -9,7 +9,6 @@ others on the same GPU they are pairs, which are not used; ``null`` has the thro
 from __future__ import annotations
 
 import ast
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import SettingsError, did_you_mean, some_of
 from crossperf.schedule.jobs import Jobs, TraceError
 from crossperf.schedule.times import RelativeTimes
@@ -40,6 +40,7 @@ _LONG = (
 )
 #: The reference platform where none is named and it is there: the fastest of the study.
 _REFERENCE = "v100"
+_MOST_BYTES = 1024 * MEGABYTE
 
 Workload = tuple[str, str]
 
@@ -120,7 +121,11 @@ def read(
             f"{path}: a trace of Gavel counts in steps, expected --truth with its throughputs (JSON).",
             argument="throughputs",
         )
-    facts = json.loads(Path(throughputs).read_text(encoding="utf-8"))
+    try:
+        facts = parse(read_bytes(throughputs, _MOST_BYTES))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise TraceError(f"{throughputs}: cannot be read ({why}), expected throughputs of Gavel (JSON).") from error
     if not are_throughputs(facts):
         raise SettingsError(
             f"{throughputs}: found no throughputs of Gavel, which {path} needs.", argument="throughputs"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crossperf.arrays import Integers
-from crossperf.schedule.jobs import LONGEST_S, Jobs, TraceError
+from crossperf.schedule.jobs import LONGEST_S, Jobs, TraceError, nodes_of
 from crossperf.schedule.traces import text
 
 
@@ -65,7 +65,7 @@ class TraceReading:
         priority = np.array([0.0 if value is None else value for value in columns[7]])
         memory_gb = np.array(columns[8], np.float64)
         seconds = np.maximum(run_s, 1.0)
-        nodes = np.maximum(1, np.ceil(units if share else units / per_node)).astype(np.int64)
+        nodes = nodes_of(self.name, units if share else units / per_node)
         unlimited = int((requested_s <= 0).sum())
         notes = [f"{self.name}: a node of it is {self._counted(per_node, share)}."]
         if parts := int((units % 1 > 0).sum()):

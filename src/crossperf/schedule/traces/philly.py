@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from crossperf.documents import parse
 from crossperf.schedule.jobs import TraceError
 from crossperf.schedule.traces import text
 from crossperf.schedule.traces.labelled import TraceJob, TraceReading
@@ -21,11 +21,9 @@ def read(path: Path) -> TraceReading:
     out and counted.
     """
     reading = TraceReading(path.name)
-    if path.stat().st_size > _LARGEST:
-        raise TraceError(f"{path}: found more than {_LARGEST:,} bytes, expected a log of jobs.", path=str(path))
     try:
-        records = json.loads("".join(line for _, line in text.lines(path)))
-    except (ValueError, RecursionError) as error:
+        records = parse(_bytes(path))
+    except ValueError as error:
         raise TraceError(f"{path}: does not read as JSON ({error}).", path=str(path)) from error
     if not isinstance(records, list):
         raise TraceError(f"{path}: found no list, expected a list of jobs as in cluster_job_log.", path=str(path))
@@ -40,6 +38,16 @@ def read(path: Path) -> TraceReading:
         else:
             reading.add(line)
     return reading
+
+
+def _bytes(path: Path) -> bytes:
+    """Return the text of a log, unpacked; one that is too long is not read to its end."""
+    data = bytearray()
+    for _, line in text.lines(path):
+        data += line.encode()
+        if len(data) > _LARGEST:
+            raise TraceError(f"{path}: found more than {_LARGEST:,} bytes, expected a log of jobs.", path=str(path))
+    return bytes(data)
 
 
 def _line(path: Path, number: int, record: Any) -> TraceJob | None:

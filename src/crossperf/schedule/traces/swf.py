@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 import re
@@ -11,14 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.errors import SettingsError, some_of
 from crossperf.files import whole
-from crossperf.schedule.jobs import LONGEST_S, Jobs, TraceError
+from crossperf.schedule.jobs import LONGEST_S, Jobs, TraceError, names_of, nodes_of
 from crossperf.schedule.traces import text
 from crossperf.schedule.traces.feedback import FEEDBACK, after_sessions
 
@@ -158,7 +159,7 @@ def _jobs(
     number, submit_s, wait_s, run_s, processors, used_kb, asked, requested_s, asked_kb, _, *who = columns
     user, executable, queue, preceding, think_s = who
     wanted = np.where(asked > 0, asked, processors)
-    nodes = np.ceil(wanted if share else wanted / per_node).astype(np.int64)
+    nodes = nodes_of(name, wanted if share else wanted / per_node)
     seconds = np.maximum(run_s, 1.0)
     limit_s = np.where(requested_s > 0, requested_s, seconds)
     # A line tells kilobytes of memory for each processor.
@@ -174,12 +175,12 @@ def _jobs(
         nodes,
         seconds,
         limit_s,
-        user.astype(np.int64),
-        executable.astype(np.int64),
+        names_of(name, "user", user),
+        names_of(name, "executable", executable),
         name,
         left_out,
         tuple(notes),
-        queue=queue.astype(np.int64),
+        queue=names_of(name, "queue", queue),
         ignored=tuple(what for what, ignored in named.items() if ignored),
         memory_gb=memory_gb if np.isfinite(memory_gb).any() else None,
         follows=follows if feedback else None,
@@ -224,7 +225,8 @@ def write_swf(path: str | os.PathLike[str], jobs: Jobs, wait_s: Floats | None = 
     times = (jobs.submit_s, waits, jobs.run_s, jobs.nodes, jobs.requested_s)
     columns = (*times, jobs.user, jobs.executable, queue, follows, think)
     rows = zip(*(np.round(column).astype(np.int64).tolist() for column in columns), strict=True)
-    with whole(path) as part, text.opened(part, "wt", packed=str(path).endswith(".gz")) as out:
+    opener: Any = gzip.open if str(path).endswith(".gz") else open
+    with whole(path) as part, opener(part, "wt", encoding="utf-8") as out:
         out.write(f"; Version: 2.2\n; MaxJobs: {len(jobs)}\n; Note: {jobs.name}; a processor stands for a node\n")
         for i, (submit, wait, run, nodes, asked, user, program, line, after, pause) in enumerate(rows, start=1):
             request = f"{nodes} {asked} -1"

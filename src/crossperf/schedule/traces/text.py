@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import BinaryIO, TextIO, cast
 
-from crossperf.documents import lines_of
+from crossperf.documents import lines_of, opened
 from crossperf.errors import some_of
 from crossperf.schedule.jobs import TraceError
 
 
-def opened(path: Path, mode: str, *, packed: bool | None = None) -> IO[Any]:
-    """Open a text file for reading or writing, through gzip where its name ends in ``.gz``."""
-    packed = path.suffix == ".gz" if packed is None else packed
-    opener: Any = gzip.open if packed else open
-    return cast(IO[Any], opener(path, mode, encoding="utf-8", errors="replace"))
+def unpacked(file: BinaryIO, path: Path) -> TextIO:
+    """Return the text of an open file, through gzip where its name ends in ``.gz``."""
+    plain = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+    return io.TextIOWrapper(cast(BinaryIO, plain), encoding="utf-8", errors="replace")
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line."""
     try:
-        with opened(path, "rt") as file:
-            yield from enumerate(lines_of(cast(TextIO, file)), start=1)
+        with opened(path) as packed, unpacked(packed, path) as file:
+            yield from enumerate(lines_of(file), start=1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path}: does not read as a whole gzip file ({error}). Copy it again.", path=path) from error
     except OSError as error:

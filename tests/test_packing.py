@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crossperf.model import packing
+from crossperf import packing
 
 RNG = np.random.default_rng(0)
 ARRAYS = {
