@@ -172,7 +172,7 @@ class Features:
     def of(cls, measured_nc: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
         """Return the features of cells: counters and events as measured, the runtime, the source platform one-hot."""
         values_nf = np.zeros((len(runtime_s_n), len(columns)))
-        values_nf[:, : measured_nc.shape[1]] = measured_nc
+        values_nf[:, : len(columns.measured)] = measured_nc.reshape(len(values_nf), len(columns.measured))
         return cls.filled(values_nf, runtime_s_n, source_n, columns)
 
     @classmethod
