@@ -117,7 +117,7 @@ def test_several_writers_lose_no_run_and_a_reader_sees_whole_ones_alone(
         writer.start()
     seen = set()
     while any(writer.is_alive() for writer in writers):
-        if (tmp_path / output).exists() and (output == "all.jsonl" or any((tmp_path / output).glob("*.parquet"))):
+        if (tmp_path / output).exists() and (output == "all.jsonl" or any((tmp_path / output).glob("[!.]*.parquet"))):
             seen.add(len(runs.read(tmp_path / output)))
     assert [writer.exitcode for writer in writers] == [0, 0, 0]
     assert all(count % len(table) == 0 for count in seen)

@@ -60,6 +60,13 @@ def test_names_of_folders_tell_columns(tmp_path: Path, table: RunsTable) -> None
     assert runs.read(tmp_path / "runs/platform=cpu*/0.parquet").platforms == ["cpu-a", "cpu-b"]
 
 
+def test_a_pattern_leaves_out_files_that_are_not_complete_yet(tmp_path: Path, table: RunsTable) -> None:
+    table.write(tmp_path / "a.parquet")
+    (tmp_path / ".b.parquet").write_bytes(b"PAR1")
+    for place in ("*.parquet", "."):
+        assert len(runs.read(tmp_path / place)) == len(table)
+
+
 def test_files_may_differ_in_their_columns_and_types(tmp_path: Path) -> None:
     frame = {"app": ["a"], "input": ["1"], "platform": ["p"], "runtime_s": [1], "counter.x": [5]}
     pl.DataFrame(frame).write_parquet(tmp_path / "0.parquet")

@@ -103,7 +103,9 @@ def parts_of(place: str | os.PathLike[str]) -> list[TableFile]:
         return _of_folder(path)
     if has_wildcards(text):
         root = Path(before_wildcards(text) or ("/" if path.is_absolute() else "."))
-        files = sorted(file for file in root.glob(str(path.relative_to(root))) if file.is_file())
+        # As in a shell, a star does not stand for a dot: so begin the names of files that are not complete yet.
+        matches = root.glob(str(path.relative_to(root)))
+        files = sorted(file for file in matches if file.is_file() and not file.name.startswith("."))
         if files:
             return parts_below(root, files)
         raise unusable(text, [Problem("no file of such a name", "a runs table", "Check the pattern.")])
