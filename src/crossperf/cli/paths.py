@@ -24,18 +24,16 @@ class _Given(NamedTuple):
 
 
 class PathOfCommand(click.Path):
-    """A path of a file or folder, or an address to read; what is to be written is refused where it is read too."""
+    """A path of a file or folder; one to be written is refused where the command reads it too, and in a store."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, checked against those that the command was given before it."""
-        if isinstance(value, str) and is_address(value):
-            if param is not None and param.name in _WRITTEN:
-                what = f"{_flag(param)}: found {value}, an address in an object store"
-                raise SettingsError(f"{what}, expected a file or folder of this machine. Copy it there afterwards.")
-            return value
+        if isinstance(value, str) and is_address(value) and param is not None and param.name in _WRITTEN:
+            what = f"{_flag(param)}: found {value}, an address in an object store"
+            raise SettingsError(f"{what}, expected a file or folder of this machine. Copy it there afterwards.")
         path = super().convert(value, param, ctx)
         if ctx is not None and param is not None and not ctx.resilient_parsing and str(path) != "-":
             given = _Given(Path(os.fsdecode(path)), param.name in _WRITTEN, _flag(param))

@@ -9,6 +9,7 @@ import click
 from crossperf.cli.options import PATH, TABLE
 from crossperf.cli.output import JSON, draw_into_files, refuse_existing, say, tell, write_facts, wrote
 from crossperf.errors import SettingsError, several
+from crossperf.runs.places import spelled
 
 
 @click.group()
@@ -19,16 +20,16 @@ def runs() -> None:
 @runs.command("check")
 @TABLE
 @JSON
-def runs_check(table: Path | str, json_file: Path | None) -> int:
+def runs_check(table: Path, json_file: Path | None) -> int:
     """List every problem of TABLE, each with its place and what to do."""
     from crossperf.runs.table import check
 
     problems = check(table)
     for problem in problems:
-        tell(f"{problem.severity}: {table}: {problem}")
+        tell(f"{problem.severity}: {spelled(table)}: {problem}")
     errors = sum(problem.severity == "error" for problem in problems)
     verdict = "cannot be used" if errors else "can be used"
-    tell(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
+    tell(f"{spelled(table)} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
     write_facts(json_file, lambda: {"problems": [problem.to_json() for problem in problems]})
     return 1 if errors else 0
 
@@ -37,7 +38,7 @@ def runs_check(table: Path | str, json_file: Path | None) -> int:
 @TABLE
 @click.option("-o", "--output", type=PATH, required=True, help="The file to write; with --by the folder to make.")
 @click.option("--by", metavar="COLUMN", help="A folder of Parquet, divided by a column such as platform.")
-def runs_convert(table: Path | str, output: Path, by: str | None) -> None:
+def runs_convert(table: Path, output: Path, by: str | None) -> None:
     """Write the runs of TABLE in another format: .jsonl, .csv, .parquet, or a folder of Parquet.
 
     TABLE stays as it is, and nothing that stands at OUTPUT is replaced. It may be larger than memory.
@@ -57,7 +58,7 @@ def runs_convert(table: Path | str, output: Path, by: str | None) -> None:
 @click.option(
     "-o", "--output", type=PATH, required=True, help="A .jsonl file, or a folder of Parquet; made if it is not there."
 )
-def runs_append(table: Path | str, output: Path) -> None:
+def runs_append(table: Path, output: Path) -> None:
     """Add the runs of TABLE to another table. Several commands may add to one table at the same time.
 
     A table that cannot be used is refused, and nothing is added.
@@ -96,7 +97,7 @@ def runs_compare(
 @runs.command("info")
 @TABLE
 @JSON
-def runs_info(table: Path | str, json_file: Path | None) -> None:
+def runs_info(table: Path, json_file: Path | None) -> None:
     """Tell what TABLE holds: applications, platforms, completeness, repeats, noise, missing counters."""
     from crossperf.plain import to_json
     from crossperf.report import terminal as show

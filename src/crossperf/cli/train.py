@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @SETTINGS
 @overwrite("model")
 def train(
-    table: Path | str,
+    table: Path,
     output: Path,
     name: str,
     seed: int,

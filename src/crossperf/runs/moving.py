@@ -23,7 +23,6 @@ from crossperf.runs.table import RunsTable, errors_of_the_system, sound
 
 #: Runs that are written together; of JSONL fewer, since as records they take far more memory.
 _AT_ONCE, _RECORDS_AT_ONCE = 500_000, 20_000
-_EMPTY = "__HIVE_DEFAULT_PARTITION__"
 
 
 def convert(source: str | os.PathLike[str], output: str | os.PathLike[str], *, by: str | None = None) -> RunsTable:
@@ -129,7 +128,7 @@ def _write_text(table: RunsTable, part: Path, kind: str) -> None:
 def _write_divided(frame: pl.DataFrame, folder: Path, by: str) -> None:
     """Write runs into a folder for each value of a column; the file keeps the column."""
     for (value,), own in frame.partition_by(by, as_dict=True, maintain_order=True).items():
-        text = _EMPTY if value is None else quote(str(value), safe=" ")
+        text = places.NOTHING if value is None else quote(str(value), safe=" ")
         _write_whole(own, folder / f"{quote(by, safe=' ')}={text}")
 
 

@@ -18,7 +18,7 @@ _OTHER_NAMES = {"ndjson": "jsonl", "pq": "parquet", "ndjson.gz": "jsonl.gz"}
 _ADDRESS = re.compile(r"(s3a?|gs|gcs|az|azure|abfss?|adl):/{1,2}(?=[^/])")
 _WILD = re.compile(r"[*?\[]")
 #: What other programs write into the name of a folder for a missing value.
-_NOTHING = "__HIVE_DEFAULT_PARTITION__"
+NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
@@ -148,4 +148,4 @@ def parts_below(root: str | os.PathLike[str], files: Iterable[str | os.PathLike[
 def _labels(root: str | os.PathLike[str], file: str) -> dict[str, str | None]:
     below = file.removeprefix(os.fspath(root)).split("/")[:-1]
     pairs = (name.partition("=") for name in below if "=" in name)
-    return {unquote(name): None if text == _NOTHING else unquote(text) for name, _, text in pairs if name}
+    return {unquote(name): None if text == NOTHING else unquote(text) for name, _, text in pairs if name}
