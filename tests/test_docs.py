@@ -16,6 +16,7 @@ import pytest
 
 from crossperf import platforms
 from crossperf.cli import commands
+from crossperf.cli.group import GroupWithDefault
 from crossperf.datasets import testbed, toy
 from crossperf.plugins import GROUPS
 from crossperf.runs import append
@@ -132,6 +133,7 @@ def parsed(words: list[str]) -> str | None:
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         if words[0] in ("COMMAND", "...", "…"):
             return None
+        words = command.named(words) if isinstance(command, GroupWithDefault) else words
         following = command.get_command(click.Context(command), words[0])
         if following is None:
             return f"no command {words[0]!r}"

@@ -1,29 +1,5 @@
-"""A real Slurm without plugin and without accounting, brought up once for the tests of jobs."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tests.cluster.nodes import nodes, slurm
 
-import pytest
-
-from tests.collect.real import need
-from tests.schedule.slurm.cluster import PROGRAMS, Cluster
-
-#: A job that is cancelled is ended after a second, and starts again after six: Slurm takes no less.
-QUICK = "KillWait=1\nInactiveLimit=0\n"
-
-
-@pytest.fixture(scope="session")
-def nodes() -> Iterator[Cluster]:
-    """The controller and its nodes; gone at the end of the session."""
-    need(*PROGRAMS, "srun")
-    with Cluster(more=QUICK, requeue_s=5) as started:
-        yield started
-
-
-@pytest.fixture
-def slurm(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """The same cluster for one test, spoken to by Slurm's commands here, empty afterwards."""
-    monkeypatch.setenv("SLURM_CONF", nodes.environment["SLURM_CONF"])
-    yield nodes
-    nodes.cancel_all()
+__all__ = ["nodes", "slurm"]

@@ -11,6 +11,7 @@ from crossperf.errors import CrossperfError
 from tests.schedule.slurm.cluster import Cluster, until
 
 pytest.importorskip("submitit")
+pytestmark = pytest.mark.slow
 CPU = Allocation("cpu", time="5", cpus=1)
 
 
@@ -90,6 +91,11 @@ def test_what_nobody_shows_is_gone(slurm: Cluster, tmp_path: Path) -> None:
         ("t-never", 0): JobState(GONE),
         ("t-never", 1): JobState(GONE),
     }
+    # Without accounting, a job's own output may tell.
+    line = "slurmstepd: error: *** JOB 7 ON cpu1 CANCELLED AT 2026-11-18T12:43:35"
+    (jobs.folder / "999999_0_0_log.err").write_text(f"{line} DUE TO JOB REQUEUE ***\n")
+    (jobs.folder / "999999_1_0_log.err").write_text(f"{line} DUE TO TIME LIMIT ***\n{line} ***\n")
+    assert [state.word for state in jobs.states([JobArray("t-never", "999999", 2)]).values()] == [GONE, "CANCELLED"]
     assert jobs.find("t-never") is None
     held = slurm.submit("--hold", "-J", "t-orphan")
     assert jobs.find("t-orphan") == held

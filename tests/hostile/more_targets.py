@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from crossperf.campaign import log, spec
+from crossperf import cluster, plain
+from crossperf.campaign import ledger, log, merging, progress, spec, tasks
 from crossperf.collect import unfinished
 from crossperf.importers.detect import guess, import_runs
 from crossperf.runs import jsonl
@@ -260,8 +261,103 @@ def _use_script(path: Path) -> None:
     submission.named("ada"), submission.nodes, submission.limit_s, submission.fixed
 
 
+_SITE = b"""poll_s = 5
+[defaults]
+time = "1:00:00"
+setup = ["module load gcc"]
+[platforms.epyc-2]
+partition = "cpu"
+cpus = 16
+exclusive = true
+launcher = "srun -n 4"
+[platforms.h200]
+partition = "gpu"
+gres = "gpu:1"
+options = { reservation = "night" }
+[workers]
+partition = "cpu"
+"""
+_PROGRAMS = b"""visits = 2
+[[programs]]
+name = "gzip"
+command = ["gzip", "-{level}", "{input}"]
+inputs = ["level=1 a.txt", "level=9 b.txt"]
+success = [0, 1]
+[platforms.here]
+threads = 2
+"""
+_JOBS = b"""{"format": 1, "array": "a-0", "platform": "p", "size": 2}
+{"format": 1, "array": "a-0", "job": "17"}
+{"format": 1, "array": "a-0", "element": 1, "outcome": "dead", "reason": "TIMEOUT", "cut_off": {"w 1": 2}, "round": "r"}
+{"format": 1, "array": "a-1", "platform": "p", "size": 1}
+{"format": 1, "array": "a-1", "lost": "refused"}
+"""
+_ELEMENT = b"""{"format": 1, "element": "a-0", "host": "n1", "clock": 1795003819.07, "version": "0.1.0", "job": "18"}
+{"format": 1, "begun": "w 1"}
+{"format": 1, "platform": "p", "round": "r", "workload": "w", "input": "1", "seconds": [1.0], "host": "n1"}
+{"format": 1, "begun": "w 2"}
+{"format": 1, "stopped": "time limit"}
+"""
+
+
+def _use_site(path: Path) -> None:
+    for own in cluster.read(path).platforms.values():
+        assert own.sbatch()["partition"] == own.partition
+        assert own.warning_s >= 0
+
+
+def _use_jobs(path: Path) -> None:
+    known = ledger.Ledger(path.parent)
+    assert all(own.array is None or own.array.id(0) for own in known.open)
+
+
+def _tasks() -> bytes:
+    works = (spec.Work("w", "1"), spec.Work("w", "2"))
+    mode = spec.Mode("p", "cpu", Path("program"), 2)
+    made = spec.Spec((), {"p": mode}, {}, 2, 1, programs={"w": spec.Program("w", ("true",), ("1",))})
+    own = tasks.ArrayTasks(made, "p", 3, (tasks.ElementTask(works, "r", "", (0,), {"w 1": 1}),))
+    return json.dumps({"format": 1, **plain.to_json(own)}).encode()
+
+
+def _use_tasks(path: Path) -> None:
+    (path.parent / "tasks").mkdir(exist_ok=True)
+    path.replace(tasks.tasks_file(path.parent, "array"))
+    for own in tasks.ArrayTasks.read(path.parent, "array").elements:
+        assert len([work.line for work in own.works]) == len(own.works)
+
+
+def _use_element(path: Path) -> None:
+    """Merge what an element wrote, whatever it is."""
+    own, output = tasks.element_folder(path.parent, "a", 0), path.parent / "merged"
+    own.mkdir(parents=True, exist_ok=True)
+    output.mkdir(exist_ok=True)
+    (output / log.TIMES).unlink(missing_ok=True)
+    path.replace(own / log.TIMES)
+    merger = merging.Merger(output, path.parent)
+    merger.merge("a", 0)
+    tasks.cut_offs(merger.log("a", 0), dead=True)
+    tasks.at_hand(merger.log("a", 0))
+
+
+def _status() -> bytes:
+    own = progress.SitePlatformProgress("p", 9, 3, 1, 2, 30.5, "Resources")
+    return json.dumps({"format": 1, **plain.to_json(progress.SiteProgress((own,), 5.0))}).encode()
+
+
+def _settings() -> bytes:
+    own = ledger.SiteCampaign("0a1b", Path("jobs"), Path("spec.toml"), Path("site.toml"), ("p",), (), 3)
+    return json.dumps({"format": 1, **plain.to_json(own)}).encode()
+
+
 #: Files of campaigns and sites.
 PLACES = [
+    Target("site-toml", "site.toml", lambda: _SITE, _use_site),
+    Target("spec-programs", "spec.toml", lambda: _PROGRAMS, _use_spec),
+    Target("campaign-jobs", ledger.JOBS, lambda: _JOBS, _use_jobs),
+    Target("campaign-tasks", "tasks.json", _tasks, _use_tasks),
+    Target("campaign-element", "element.jsonl", lambda: _ELEMENT, _use_element),
+    Target("campaign-status", progress.STATUS, _status, lambda path: str(progress.read_progress(path.parent))),
+    Target("campaign-settings", ledger.SETTINGS, _settings, lambda path: ledger.read_settings(path.parent)),
     Target("spec", "spec.toml", lambda: _SPEC, _use_spec),
     Target("inputs", "inputs.toml", lambda: _INPUTS, _use_inputs),
     Target("campaign-log", log.TIMES, _log, _use_log),

@@ -93,6 +93,10 @@ READERS: dict[str, tuple[tuple[str, ...], str]] = {
     "slurm times": (("slurm", "table", "--times", "{}", *SITE, "-o", "new"), ".csv"),
     "learned": (("slurm", "table", "--times", "times.csv", "--learned", "{}", *SITE, "-o", "new"), ".jsonl"),
     "a site": (("slurm", "setup", "--partitions", "{}", "-o", "new"), ".json"),
+    "a site as TOML": (("slurm", "setup", "--partitions", "{}", "-o", "new"), ".toml"),
+    "a site of a campaign": (("campaign", "spec.toml", "-o", "new", "--site", "{}"), ".toml"),
+    "a folder of a campaign": (("campaign", "status", "{}"), ""),
+    "a folder to cancel": (("campaign", "cancel", "{}"), ""),
     "a site as CSV": (("slurm", "setup", "--partitions", "{}", "-o", "new"), ".csv"),
     "sacct": (("slurm", "learn", "--sacct-file", "{}", *SITE, "-o", "new.jsonl"), ".txt"),
     "shadow": (("slurm", "report", "--sacct-file", "{}"), ".txt"),
@@ -116,6 +120,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "machines.csv").write_bytes(b"machine,size\ncpu-a,4\ngpu-a,4\n")
     (folder / "trace.swf").write_bytes(BY_NAME["swf"].sound())
     (folder / "map.toml").write_bytes(BY_NAME["mapping"].sound())
+    (folder / "spec.toml").write_bytes(BY_NAME["spec-programs"].sound())
     return folder
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from crossperf.campaign import log
+from crossperf.campaign.progress import SitePlatformProgress, SiteProgress
 from crossperf.datasets import toy
 from crossperf.errors import CrossperfError, SettingsError
 from crossperf.model import train
@@ -220,6 +221,18 @@ def test_a_campaign_is_followed_from_its_log(tmp_path: Path) -> None:
     progress, visits = campaign.read()
     assert (progress.visits, progress.left, progress.failed) == (2, 2, 1) and visits[1].error == "timeout"
     assert progress.seconds_left == pytest.approx(20.0)
+
+
+def test_a_campaign_on_a_site_is_followed_without_its_spec(tmp_path: Path) -> None:
+    log.add(tmp_path / log.TIMES, {"round": "2026-01-01T00:00:00.000Z-aa", "platforms": ["p", "q"]})
+    campaign = Campaign.parse(f"night={tmp_path}")
+    assert campaign.read()[0].left is None
+    own = SitePlatformProgress("p", total=9, done=2, failed=1, running=2, seconds_left=30.0, waits="Resources")
+    other = SitePlatformProgress("q", total=4, done=4, seconds_left=0.0)
+    SiteProgress((own, other), 1.0, unreachable="no answer.").write(tmp_path)
+    progress, _ = campaign.read()
+    assert (progress.left, progress.seconds_left, progress.unreachable) == (6, 30.0, "no answer.")
+    assert [(own.running, own.pending, own.waits) for own in progress.platforms] == [(2, 4, "Resources"), (0, 0, "")]
 
 
 @pytest.mark.parametrize("text", ["", "=x", "a b=x", "../x=y", "n="])

@@ -6,16 +6,17 @@ the elements. The next one asks Slurm about the former and merges the latter.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossperf.campaign.ledger import Ledger, SiteCampaign, Submission
+from crossperf.campaign.ledger import Ledger, SiteCampaign, SubmittedArray
 from crossperf.campaign.log import COUNTS, TIMES, in_words
 from crossperf.campaign.merging import Merger
-from crossperf.campaign.planning import Key, Plan, keys_of
+from crossperf.campaign.planning import Key, SitePlan, keys_of
 from crossperf.campaign.progress import Pace, SiteProgress, of_platforms
 from crossperf.campaign.spec import Mode, Spec, Work
 from crossperf.campaign.tasks import ArrayTasks, ElementTask, at_hand, cut_offs
@@ -31,11 +32,11 @@ _ON_PURPOSE = ("CANCELLED", "DEADLINE", "REVOKED")
 _OWN_FAULT = ("FAILED", "COMPLETED")
 #: Looks at Slurm for which an element must have ended before its log counts as complete.
 _LOOKS = 3
-#: Seconds by which a node's clock may differ.
-_CLOCK_S = 60.0
+#: Seconds by which a node's clock may differ; shared folders show a file up to a minute late.
+_CLOCK_S = 90.0
 
 
-class Driver:
+class CampaignDriver:
     """One start of a campaign on a site.
 
     Parameters
@@ -64,11 +65,13 @@ class Driver:
     ) -> None:
         self._site, self._settings, self._output, self._say, self._show = site, settings, output, say, show
         self._modes: list[Mode] = [spec.mode(name) for name in settings.platforms]
-        self._plan = Plan(spec, self._modes, settings.counts, site, output)
+        self._plan = SitePlan(spec, self._modes, settings.counts, site, output)
         self._ledger = Ledger(output)
         self._jobs = JobArrays(settings.folder / "submitit")
         self._merger = Merger(output, settings.folder)
-        self._retry, self._submits = retry, submits
+        #: Platforms whose failed inputs are still to be taken once more.
+        self._retry = set(settings.platforms) if retry else set()
+        self._submits = submits
         self._tasks: dict[str, ArrayTasks] = {}
         self._states: dict[tuple[str, int], JobState] = {}
         self._looks: dict[tuple[str, int], int] = {}
@@ -76,12 +79,15 @@ class Driver:
         #: Why Slurm does not take the arrays of a platform.
         self.refused: dict[str, str] = {}
         self._off_clocks: set[str] = set()
+        #: When Slurm was asked last, by this machine's clock.
+        self._looked: float | None = None
+        #: Platforms with nothing left to do.
+        self._complete: set[str] = set()
 
     def start(self) -> None:
         """Merge what is there, let go of submissions that were cut off, and submit what is missing."""
         self._look()
         self._submit_missing()
-        self._retry = False
         self._tell()
 
     def follow(self) -> SiteProgress:
@@ -100,12 +106,18 @@ class Driver:
         return sum(len(known.open) for known in self._ledger.open)
 
     def _adopt(self) -> None:
-        """Cancel arrays whose number was not noted: their driver was killed before their jobs had anything to do."""
-        for known in self._ledger.open:
-            if known.job is None:
-                if number := self._jobs.find(known.name):
-                    self._jobs.cancel([JobArray(known.name, number, known.size)])
-                self._ledger.add(known.name, lost="the driver was ended while it submitted this array")
+        """Take up arrays whose number was not noted, since their driver was killed; those that it left half-made go."""
+        for known in [known for known in self._ledger.open if known.job is None]:
+            number = self._jobs.find(known.name)
+            array = JobArray(known.name, number, known.size) if number else None
+            if array and self._jobs.is_whole(array):
+                self._ledger.add(known.name, job=array.job)
+                continue
+            if array:
+                self._jobs.cancel([array])
+            for element in range(known.size):
+                self._merger.merge(known.name, element)
+            self._ledger.add(known.name, lost="the driver was ended while it submitted this array")
 
     def _look(self) -> None:
         """Ask Slurm about all elements at once, and merge what they wrote."""
@@ -127,6 +139,7 @@ class Driver:
                 state = states.get((known.name, number))
                 if state is not None and (end := self._end_of(known, number, state)):
                     ends.append({"array": known.name, "element": number, **end})
+        self._looked = time.time()
         if ends:
             self._ledger.add_all(ends)
 
@@ -141,26 +154,30 @@ class Driver:
             self._say(f"Slurm answers again, after {in_words(time.monotonic() - self._down_since)}")
         self._unreachable = ""
 
-    def _merge(self, known: Submission, number: int) -> None:
+    def _merge(self, known: SubmittedArray, number: int) -> None:
         state = self._states.get((known.name, number))
         array = known.array
         if array is None or (state is not None and state.waiting and not self._merger.log(known.name, number)):
             return
         printed = self._jobs.folder / f"{array.id(number)}_0_log.out"
-        if self._merger.merge(known.name, number, printed):
-            self._check_clock(self._merger.log(known.name, number))
+        before = len(self._merger.log(known.name, number))
+        self._merger.merge(known.name, number, printed)
+        self._check_clocks(self._merger.log(known.name, number)[before:])
 
-    def _check_clock(self, log: Sequence[Mapping[str, Any]]) -> None:
-        """Warn once of a node whose clock is ahead of ours: times of day in the table are the node's own."""
-        for line in log:
+    def _check_clocks(self, new: Sequence[Mapping[str, Any]]) -> None:
+        """Warn once of a node whose clock differs: what an element wrote since the last look it wrote since then."""
+        for line in new:
             host, clock = str(line.get("host")), line.get("clock")
-            if isinstance(clock, int | float) and clock - time.time() > _CLOCK_S and host not in self._off_clocks:
+            if not isinstance(clock, int | float) or not math.isfinite(clock) or host in self._off_clocks:
+                continue
+            ahead_s, behind_s = clock - time.time(), (self._looked or clock) - clock
+            if max(ahead_s, behind_s) > _CLOCK_S:
                 self._off_clocks.add(host)
-                ahead = in_words(clock - time.time())
+                words = f"{in_words(ahead_s)} ahead of" if ahead_s > 0 else f"{in_words(behind_s)} behind"
                 why = "durations are right all the same, times of day in the table are the node's"
-                self._say(f"warning: the clock of {host} is {ahead} ahead of this one; {why}")
+                self._say(f"warning: the clock of {host} is {words} this machine's; {why}")
 
-    def _end_of(self, known: Submission, number: int, state: JobState) -> dict[str, Any] | None:
+    def _end_of(self, known: SubmittedArray, number: int, state: JobState) -> dict[str, Any] | None:
         """Return how an element ended; ``None`` while it may still go on, or write."""
         at = (known.name, number)
         if not state.ended:
@@ -174,6 +191,8 @@ class Driver:
         if self._looks[at] < _LOOKS:
             return None
         reason = self._reason(known, number, state)
+        if not left:  # it was cut off after its last input
+            return self._ended(at, "ended", reason)
         if state.word in _ON_PURPOSE:
             self._fail(known, task, left, f"its job was cancelled ({state})")
             return self._ended(at, "cancelled", reason)
@@ -185,17 +204,19 @@ class Driver:
         return {"outcome": outcome, "reason": reason}
 
     def _dead(
-        self, known: Submission, number: int, state: JobState, left: Sequence[Work], reason: str
+        self, known: SubmittedArray, number: int, state: JobState, left: Sequence[Work], reason: str
     ) -> dict[str, Any]:
         """Return the end of an element that left inputs behind; those that are to blame, or have no chance, fail."""
         log, tasks = self._merger.log(known.name, number), self._tasks_of(known)
         task = tasks.elements[number]
         cut_off, hand = cut_offs(log, dead=True), at_hand(log)
         idle = not any(line.keys() & {"begun", "workload"} for line in log)
+        # What has no input to blame is held against all that it left, so that it is not tried for ever.
+        in_all = idle or bool(task.counts) or any("ended" in line for line in log)
         cut: dict[str, int] = {}
         for work in left:
             before = task.cut_off.get(work.line, 0)
-            times = before + (1 if idle or task.counts else cut_off[work.line])
+            times = before + (1 if in_all else cut_off[work.line])
             if idle and state.word in _OWN_FAULT:
                 self._fail(known, task, [work], f"its job failed before it began ({reason})")
             elif state.word == "OUT_OF_MEMORY" and work.line == hand:
@@ -207,7 +228,7 @@ class Driver:
         self._say(f"{known.platform}: a job ended too early ({reason}) with {several(len(left), 'input')} left")
         return self._ended((known.name, number), "dead", reason) | {"cut_off": cut, "round": task.round}
 
-    def _reason(self, known: Submission, number: int, state: JobState) -> str:
+    def _reason(self, known: SubmittedArray, number: int, state: JobState) -> str:
         words = self._jobs.last_words(known.array, number) if known.array else ""
         return f"{state}: {words}" if words else str(state)
 
@@ -215,7 +236,7 @@ class Driver:
         keys = zip(keys_of(platform, task), task.works, strict=True)
         return [work for key, work in keys if key not in self._merger.known]
 
-    def _fail(self, known: Submission, task: ElementTask, works: Sequence[Work], error: str) -> None:
+    def _fail(self, known: SubmittedArray, task: ElementTask, works: Sequence[Work], error: str) -> None:
         for work in works:
             about = {"workload": work.workload, "input": work.input, "error": error}
             if task.counts:
@@ -223,7 +244,7 @@ class Driver:
             else:
                 self._merger.fail({"platform": known.platform, "round": task.round, **about}, TIMES)
 
-    def _tasks_of(self, known: Submission) -> ArrayTasks:
+    def _tasks_of(self, known: SubmittedArray) -> ArrayTasks:
         if known.name not in self._tasks:
             self._tasks[known.name] = ArrayTasks.read(self._settings.folder, known.name)
         return self._tasks[known.name]
@@ -238,21 +259,25 @@ class Driver:
 
     def _submit_missing(self) -> None:
         """Submit what nobody is at on platforms that have nothing open; what Slurm cannot take now is postponed."""
-        if not self._submits or self._unreachable:
+        if self._unreachable:
             return
         self._postponed = False
         try:
             self._adopt()
-            busy = {known.platform for known in self._ledger.open} | self.refused.keys()
+            if not self._submits:
+                return
+            busy = {known.platform for known in self._ledger.open} | self.refused.keys() | self._complete
             for name in [mode.name for mode in self._modes if mode.name not in busy]:
-                tasks = list(self._plan.tasks(name, self._claimed(), self._ledger.cut_off, retry=self._retry))
-                self._submit(name, tasks)
+                again = name in self._retry
+                self._submit(name, list(self._plan.tasks(name, self._claimed(), self._ledger.cut_off, retry=again)))
+                self._retry.discard(name)
         except ControllerError as error:
             self._postponed = True
             self._note_unreachable(str(error))
 
     def _submit(self, platform: str, tasks: Sequence[ElementTask]) -> None:
         if not tasks:
+            self._complete.add(platform)
             return
         refuse_unless_up()
         before = None

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from crossperf.campaign.rounds import Turn
 from crossperf.campaign.spec import Work
 from crossperf.campaign.tasks import BY_LIMIT, BY_REQUEST, ArrayTasks, ElementTask, cut_offs, element_folder
 from crossperf.campaign.visiting import Visitor
+from crossperf.cluster.calls import warned
 from crossperf.collect.guard import Guard
-from crossperf.errors import CollectError, MissingDependencyError, SettingsError
+from crossperf.errors import CollectError, MissingDependencyError, SettingsError, several
 
 #: Lines that could not be written into the log are in the job's output, behind this.
 MARK = "crossperf-log: "
@@ -47,11 +49,8 @@ class _Element:
         self._keep({"element": self._name, **about})
         try:
             self._count() if self._task.counts else self._visit()
-        except KeyboardInterrupt:
-            self._keep({"stopped": BY_REQUEST})
-            raise
-        except SystemExit:  # submitit has the job queued again, since its time is nearly over
-            self._keep({"stopped": BY_LIMIT})
+        except (KeyboardInterrupt, SystemExit):  # the latter from submitit, once it has had the job queued again
+            self._keep({"stopped": BY_LIMIT if warned() else BY_REQUEST})
             raise
         self._keep({"ended": self._name})
 
@@ -69,17 +68,15 @@ class _Element:
         print(f"{self._folder}: cannot be written ({error}); its lines are in the job's output", file=sys.stderr)
 
     def _left(self) -> list[Work]:
-        """Return the inputs that are still to be visited; what was cut off too often has failed."""
+        """Return the inputs that are still to be visited, those that were cut off last; too often, and they failed."""
         visited = {visit.work for visit in timed(self._folder)}
-        cut_off = cut_offs(lines(self._path), dead=False)
-        left = []
-        for work in self._task.works:
-            times = self._task.cut_off.get(work.line, 0) + cut_off[work.line]
-            if work not in visited and times >= self._tasks.tries:
-                self._fail([work], f"cut off {times} times by what befell its job (its time limit, or its node)")
-            elif work not in visited:
-                left.append(work)
-        return left
+        cut_off = cut_offs(lines(self._path), dead=False) + Counter(self._task.cut_off)
+        left = [work for work in self._task.works if work not in visited]
+        for work in [work for work in left if cut_off[work.line] >= self._tasks.tries]:
+            limit = "longer than its job's time limit, or deadly to its node"
+            self._fail([work], f"cut off {several(cut_off[work.line], 'time')}: {limit}")
+            left.remove(work)
+        return sorted(left, key=lambda work: cut_off[work.line])
 
     def _fail(self, works: list[Work], error: str) -> None:
         for work in works:

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from crossperf import plain
 from crossperf.campaign.log import lines
@@ -24,6 +24,8 @@ JOBS = "jobs.jsonl"
 SETTINGS = "site-campaign.json"
 LOCK = "driver.lock"
 FORMAT = 1
+#: Elements of an array; Slurm has no more.
+_SIZE: Any = Annotated[int, plain.Between(1, 4_000_001)]
 _DOCUMENT = Document("a campaign on a site", "Start the campaign again in a new folder.", FORMAT, error=CollectError)
 
 
@@ -56,7 +58,7 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmittedArray:
     """An array that was to be submitted: `job` is its number once Slurm took it, `lost` why it never will have one.
 
     `outcomes` are the ends of its elements: how, and why.
@@ -85,18 +87,24 @@ class Ledger:
 
     def __init__(self, output: Path) -> None:
         self._path = output / JOBS
-        self.submissions: dict[str, Submission] = {}
+        self.submissions: dict[str, SubmittedArray] = {}
         #: How often each input was cut off: by platform, round and input.
         self.cut_off: dict[tuple[str, str, str], int] = {}
         for line in lines(self._path):
-            self._take(line)
+            try:
+                self._take(line)
+            except (TypeError, ValueError, AttributeError, OverflowError) as error:
+                expected = f"what a campaign writes about its jobs ({error})"
+                problem = f"{self._path}: found {json.dumps(line)[:80]}, expected {expected}. Remove the line."
+                raise CollectError(problem, path=str(self._path)) from error
 
     def _take(self, line: Mapping[str, Any]) -> None:
         name = str(line.get("array"))
         known = self.submissions.get(name)
         if known is None:
             if {"platform", "size"} <= line.keys():
-                self.submissions[name] = Submission(name, str(line["platform"]), int(line["size"]))
+                size = plain.from_json(_SIZE, line["size"])
+                self.submissions[name] = SubmittedArray(name, str(line["platform"]), size)
             return
         if "job" in line:
             known = replace(known, job=str(line["job"]))
@@ -121,7 +129,7 @@ class Ledger:
             self._take(facts)
 
     @property
-    def open(self) -> list[Submission]:
+    def open(self) -> list[SubmittedArray]:
         """The submissions that have elements whose ends are not known."""
         return [known for known in self.submissions.values() if known.open]
 

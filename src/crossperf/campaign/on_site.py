@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from crossperf.campaign.driving import Driver, Say
+from crossperf.campaign.driving import CampaignDriver, Say
 from crossperf.campaign.ledger import SiteCampaign, alone, new_id, read_settings
 from crossperf.campaign.log import TIMES
 from crossperf.campaign.progress import SiteProgress
@@ -19,6 +19,11 @@ from crossperf.cluster.checking import AllocationCheck, check
 from crossperf.errors import CollectError
 
 Show = Callable[[SiteProgress], None]
+
+
+def is_new(output: Path) -> bool:
+    """Tell whether a folder holds no campaign on a site yet."""
+    return read_settings(output) is None
 
 
 def settings_for(
@@ -64,7 +69,7 @@ def drive(
     with alone(output):
         private(settings.folder)
         settings.write(output)
-        driver = Driver(spec, site, settings, output, say, show, retry=retry)
+        driver = CampaignDriver(spec, site, settings, output, say, show, retry=retry)
         driver.start()
         if follow:
             driver.follow()
@@ -85,7 +90,7 @@ def look(output: Path, say: Say = lambda _: None) -> None:
     """Merge what jobs have written, where no driver does so."""
     spec, site, settings = opened(output)
     with alone(output):
-        Driver(spec, site, settings, output, say, submits=False).start()
+        CampaignDriver(spec, site, settings, output, say, submits=False).start()
 
 
 def cancel(output: Path, say: Say = lambda _: None, show: Show = lambda _: None, *, driven: bool = False) -> int:
@@ -98,10 +103,10 @@ def cancel(output: Path, say: Say = lambda _: None, show: Show = lambda _: None,
     """
     spec, site, settings = opened(output)
     if driven:
-        return Driver(spec, site, settings, output, submits=False).cancel()
+        return CampaignDriver(spec, site, settings, output, submits=False).cancel()
     with alone(output):
-        driver = Driver(spec, site, settings, output, say, show, submits=False)
-        cancelled = driver.cancel()
+        driver = CampaignDriver(spec, site, settings, output, say, show, submits=False)
         driver.start()
+        cancelled = driver.cancel()
         driver.follow()
         return cancelled

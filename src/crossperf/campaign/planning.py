@@ -16,7 +16,7 @@ from crossperf.cluster import Allocation, ClusterSite
 Key = tuple[str, ...]
 
 
-class Plan:
+class SitePlan:
     """The inputs of a campaign on a site that nobody is at, as tasks.
 
     Parameters

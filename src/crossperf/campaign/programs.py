@@ -162,7 +162,7 @@ def _profiled(
         for work in works:
             guard.stand_by()
             program, line, started = spec.programs[work.workload], spec.line(mode, work), now()
-            runner = Runner(spec.limit_s, until, _NoInput(), stdout=nowhere.fileno(), guard=guard)
+            runner = Runner(spec.limit_s, until, _NoInput(), stdout=nowhere.fileno(), guard=guard, words=True)
             runner.success = program.success
             about = {"workload": work.workload, "input": work.input, "started": started}
             start = Profile(tuple(line), work.workload, work.input, mode.name, mode.platform_class, facts=facts)
@@ -181,7 +181,7 @@ def _profiled(
 
 
 def _of_profile(result: Profile) -> dict[str, Any]:
-    failed = [execution.status for execution in result.executions if execution.status != OK]
+    failed = [_how(execution) for execution in result.executions if execution.status != OK]
     if failed or not result.executions:
         return {"error": failed[0] if failed else _NOTHING, "command": shlex.join(result.command)}
     measured = [of_system(execution, result.facts) for execution in result.executions]
@@ -193,6 +193,12 @@ def _of_profile(result: Profile) -> dict[str, Any]:
         "measurements": plain.to_json(result.measurements),
         "not_counted": dict(result.not_counted),
     }
+
+
+def _how(execution: Execution) -> str:
+    """Return how an execution failed, with the last line that it wrote about it."""
+    lines = [line.strip() for line in execution.last_words.splitlines() if line.strip()]
+    return f"{execution.status} ({lines[-1][:200]})" if lines else execution.status
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class SitePlatformProgress:
         return max(0, self.total - self.done - self.failed - self.running)
 
     def __str__(self) -> str:
-        left = "" if self.seconds_left is None else f", about {in_words(self.seconds_left)} left"
+        left = "" if not self.seconds_left else f", about {in_words(self.seconds_left)} left"
         waits = f" ({self.waits})" if self.waits and self.pending else ""
         counts = f"{self.done:,} of {self.total:,} done, {self.running} running, {self.pending:,} pending{waits}"
         return f"{self.platform}: {counts}, {self.failed} failed{left}"

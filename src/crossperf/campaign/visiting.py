@@ -18,6 +18,7 @@ from crossperf.errors import CollectError
 
 #: Visits of a start at each end of a round.
 _STARTS = 2
+_TROUBLE = "trouble"
 _ENDED = "the program ended or hung at this input"
 Facts = dict[str, Any]
 
@@ -62,15 +63,18 @@ class Visitor:
         """Have a batch timed; where the program ends too early, its input is to blame, and another takes the rest."""
         waiting = list(batch.works)
         while waiting and not self.over:
-            works = tuple(waiting)
+            works, blamed = tuple(waiting), False
             with closing(answers(self._spec, batch.mode, works, self._guard, self._until, to_count)) as facts_of_each:
                 self._begun(batch.mode, name, waiting[0])
                 for facts in _until_trouble(facts_of_each, waiting):
+                    blamed = facts.pop(_TROUBLE, False)
                     self._add(name, batch.mode, waiting.pop(0), facts)
                     if not waiting or self.over:
                         return
+                    if blamed:
+                        break
                     self._begun(batch.mode, name, waiting[0])
-            if not self.over:
+            if not self.over and not blamed:
                 self._add(name, batch.mode, waiting.pop(0), {"error": _ENDED, "started": now()})
 
     def _add(self, name: str, mode: Mode, work: Work, facts: Facts) -> None:
@@ -125,7 +129,7 @@ def _until_trouble(facts_of_each: Iterator[Facts], waiting: list[Work]) -> Itera
     except OSError as error:  # a full disk, no more processes
         where = f"{error.filename}: " if error.filename else ""
         problem = f"{where}{error.strerror or error} on {socket.gethostname()}"
-        yield {"error": problem, "started": now()}
+        yield {"error": problem, "started": now(), _TROUBLE: True}
 
 
 def _times(facts: Facts) -> Facts:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossperf.cli.group import GroupWithDefault
 from crossperf.cli.options import PATH, FiniteRange
 from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CollectError, SettingsError, several
@@ -21,17 +22,7 @@ if TYPE_CHECKING:
 Names = tuple[str, ...]
 
 
-class _WithDefault(click.Group):
-    """A group whose command ``run`` need not be named: ``campaign SPEC`` is ``campaign run SPEC``."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the default command first where none is named."""
-        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_WithDefault)
+@click.group(cls=GroupWithDefault, default="run")
 def campaign() -> None:
     """Time and count a list of inputs, on this machine or through Slurm on the nodes of a site.
 
@@ -85,7 +76,9 @@ def run(
     if site_file is not None:
         from crossperf.cli import campaign_site
 
-        chosen = campaign_site.Asked(spec_file, site_file, output, spec, modes, [own.name for own in sets], visits)
+        chosen = campaign_site.SiteRequest(
+            spec_file, site_file, output, spec, modes, [own.name for own in sets], visits
+        )
         return chosen.check() if check else chosen.run(detach=detach, retry=retry)
     if output is None:
         raise SettingsError("--output: found none, expected the folder of the campaign.")

@@ -31,7 +31,7 @@ _NAMED = 8
 
 
 @dataclass(frozen=True)
-class Asked:
+class SiteRequest:
     """A campaign on a site as it is asked for on the command line."""
 
     spec_file: Path
@@ -74,7 +74,9 @@ class Asked:
         site = cluster.read(self.site_file)
         names = [mode.name for mode in self.modes]
         settings = on_site.settings_for(self.output, self.spec_file, site, names, self.counts, self.visits)
-        self._refuse_unless_taken(site, settings)
+        if on_site.is_new(self.output):
+            # One that was begun is followed whatever the cluster says now; Slurm itself refuses what it cannot take.
+            self._refuse_unless_taken(site, settings)
         self.output.mkdir(parents=True, exist_ok=True)
         with _showing() as show:
             try:
@@ -96,8 +98,8 @@ class Asked:
         verdicts = on_site.checked(site, settings)
         problems = [f"platform {own.platform}: {problem}" for own in verdicts for problem in own.problems]
         if problems:
-            told = f"{site.path}: {'; '.join(problems)}. Nothing was submitted; correct the site."
-            raise CrossperfError(told, path=str(site.path), problems=problems)
+            sentence = f"{site.path}: {'; '.join(problems)}. Nothing was submitted; correct the site."
+            raise CrossperfError(sentence, path=str(site.path), problems=problems)
 
     def _detach(self) -> int:
         """Leave a driver in the background."""
@@ -182,7 +184,8 @@ def _name_failures(output: Path) -> None:
     """Name the first inputs that failed, with their reasons."""
     from crossperf.campaign.log import timed
 
-    failed = [f"{own.work.line} on {own.platform}: {own.error}" for own in timed(output) if own.error is not None]
+    visits = [own for own in timed(output) if own.error is not None]
+    failed = list(dict.fromkeys(f"{own.work.line} on {own.platform}: {own.error}" for own in visits))
     for text in failed[:_NAMED]:
         say(f"failed: {text}")
     if len(failed) > _NAMED:

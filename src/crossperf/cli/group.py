@@ -53,6 +53,23 @@ class CommandGroup(click.Group):
             raise
 
 
+class GroupWithDefault(click.Group):
+    """A group one command of which need not be named: ``campaign SPEC`` is ``campaign run SPEC``."""
+
+    def __init__(self, *arguments: Any, default: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._default = default
+
+    def named(self, words: list[str]) -> list[str]:
+        """Return words of a command line with the command named."""
+        bare = bool(words) and words[0] not in {*self.commands, "-h", "--help"}
+        return [self._default, *words] if bare else words
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the default command where none is named."""
+        return super().parse_args(ctx, self.named(args))
+
+
 def in_flags(error: CrossperfError, parameters: list[click.Parameter]) -> str:
     """Return an error's sentence with the flag, or the word of the usage line, for each Python argument.
 

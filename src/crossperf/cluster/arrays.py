@@ -8,7 +8,7 @@ submitit pickles each call into a folder that only its owner may enter, and read
 plain settings alone. It writes a pickle of what the function returned, too. That file is never read: a function writes
 its results into files of its own as they come, and whoever submitted it reads these. Called again, such a function goes
 on where its files end. That is what happens to a job that Slurm starts again: after preemption, a failed node, or its
-time limit, of which submitit is told by a signal and then queues the job again.
+time limit, which a signal announces; submitit then has the job queued again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import Any
 
 from crossperf.cluster import states as slurm
 from crossperf.cluster.calls import Call
-from crossperf.cluster.commands import ControllerError, ask
+from crossperf.cluster.commands import ControllerError, ask, refuse_unless_up
 from crossperf.cluster.site import Allocation
-from crossperf.cluster.states import GONE, JobState
+from crossperf.cluster.states import JobState
 from crossperf.errors import CrossperfError, MissingDependencyError
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,120}")
@@ -36,6 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,120}")
 _TAIL = 1 << 16
 #: How often a job may start again at its time limit; the function ends what makes no progress.
 _MOST_STARTS = 1000
+_THAT_IT_ENDED = re.compile(r"srun: (error: .*\btasks? [\d,-]+: |got SIG|forcing |Job step aborted)")
 _ITS_ERROR = re.compile(r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit): (.*)")
 
 
@@ -88,7 +89,10 @@ class JobArrays:
         try:
             with executor.batch():
                 jobs = [executor.submit(call) for call in calls]
-        except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError, OSError) as error:
+        except OSError as error:
+            problem = f"{self.folder}: cannot be written ({error.strerror or error}), so that nothing can be submitted"
+            raise SubmissionError(f"{problem}. Make room, or choose another place.", name=name) from error
+        except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError) as error:
             problem = (
                 f"Slurm did not take the array {name} for partition {allocation.partition} ({_sbatch_says(error)})"
             )
@@ -98,22 +102,31 @@ class JobArrays:
     def states(self, arrays: Sequence[JobArray]) -> dict[tuple[str, int], JobState]:
         """Return the state of every element by its array's name and its number, from one query for all.
 
-        What squeue no longer shows is looked up in the accounting, where there is any; what that does not know either
-        is `GONE`. A controller that does not answer raises `ControllerError`, and tells nothing of any job.
+        What squeue no longer shows is looked up in the accounting, where there is any, and then in what Slurm wrote
+        into the job's output; what nobody knows is `GONE`. A controller that does not answer raises `ControllerError`,
+        and tells nothing of any job.
         """
-        in_queue = slurm.shown([array.name for array in arrays]) if arrays else {}
+        if not arrays:
+            return {}
+        refuse_unless_up()  # answers at once, where squeue would try for a while
+        in_queue = slurm.shown([array.name for array in arrays])
         partly = [array.job for array in arrays if len(in_queue.get(array.job, {})) < array.size]
         ended = slurm.accounted(partly)
-        gone = JobState(GONE)
-        return {
-            (array.name, number): in_queue.get(array.job, {}).get(number) or ended.get(array.job, {}).get(number, gone)
-            for array in arrays
-            for number in range(array.size)
-        }
+        known: dict[tuple[str, int], JobState] = {}
+        for array in arrays:
+            shown, accounted = in_queue.get(array.job, {}), ended.get(array.job, {})
+            for number in range(array.size):
+                state = shown.get(number) or accounted.get(number)
+                known[array.name, number] = state or JobState(slurm.last_end(self._errors(array, number)))
+        return known
 
     def find(self, name: str) -> str | None:
         """Return the number of the array that was submitted under a name, where squeue still shows it."""
         return next(iter(slurm.shown([name])), None)
+
+    def is_whole(self, array: JobArray) -> bool:
+        """Tell whether every element has its call: a driver that is killed while it submits may leave some without."""
+        return all((self.folder / f"{array.id(number)}_submitted.pkl").exists() for number in range(array.size))
 
     def cancel(self, arrays: Iterable[JobArray], elements: Sequence[int] | None = None) -> None:
         """Cancel arrays, or some of their elements; those that have ended already are passed over."""
@@ -123,14 +136,16 @@ class JobArrays:
 
     def last_words(self, array: JobArray, element: int) -> str:
         """Return the last line that an element wrote about its end, or nothing."""
+        return last_error(self._errors(array, element))
+
+    def _errors(self, array: JobArray, element: int) -> str:
         path = self.folder / f"{array.id(element)}_0_log.err"
         try:
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - _TAIL))
-                text = file.read(_TAIL).decode(errors="replace")
+                return file.read(_TAIL).decode(errors="replace")
         except OSError:
             return ""
-        return last_error(text)
 
 
 def last_error(text: str) -> str:
@@ -138,18 +153,27 @@ def last_error(text: str) -> str:
 
     >>> last_error("Traceback\n  x\nKeyError: 'a'\nsrun: error: cpu1: task 0: Exited with exit code 1\n")
     "'a'"
+    >>> last_error("slurmstepd: error: execve(): python: No such file\nsrun: error: cpu1: task 0: Exited\n")
+    'slurmstepd: error: execve(): python: No such file'
     """
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("submitit ")]
     own = [match[1] for line in lines if (match := _ITS_ERROR.fullmatch(line))]
-    return (own or [line.strip("* ") for line in lines] or [""])[-1][:500]
+    # That a task ended is known; why it did stands before.
+    causes = [line for line in lines if not _THAT_IT_ENDED.match(line)]
+    return (own or causes or lines or [""])[-1].strip("* ")[:500]
 
 
 def private(folder: Path) -> Path:
     """Return a folder that only its owner may enter, made if absent; another's, or an open one, raises."""
-    with contextlib.suppress(FileExistsError):
+    try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(0o700)
-    facts = folder.stat()
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(0o700)
+        facts = folder.stat()
+    except OSError as error:
+        expected = "expected a place for the files of jobs that all nodes share"
+        problem = f"{folder}: cannot be made ({error.strerror}), {expected}. Name another as folder in the site."
+        raise CrossperfError(problem, path=str(folder)) from error
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
         owner = "it is open to others" if facts.st_uid == os.geteuid() else "it belongs to somebody else"
         expected = "expected a folder that only you may enter: what lies in it is executed by your jobs"

@@ -16,6 +16,10 @@ from crossperf.errors import CrossperfError
 Plain = str | int | float | bool | None | list[Any] | dict[str, Any]
 
 
+#: Calls of this process whose time was nearly over.
+_WARNED: list[object] = []
+
+
 class VersionError(CrossperfError):
     """The process that was to execute a call has another crossperf; ``asked`` and ``own`` are the versions."""
 
@@ -57,7 +61,13 @@ class Call:
         """Return what to do when the job starts again, for submitit: the same, which goes on where its files end."""
         import submitit
 
+        _WARNED.append(self)
         return submitit.helpers.DelayedSubmission(self)
+
+
+def warned() -> bool:
+    """Tell whether this job's time is nearly over, so that it is being queued again."""
+    return bool(_WARNED)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

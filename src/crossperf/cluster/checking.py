@@ -13,10 +13,10 @@ from crossperf.errors import did_you_mean, some_of
 
 _FORMAT = "%R|%N|%c|%f|%G|%T|%l"
 #: States, without the marks after them, in which a node takes no jobs until somebody has seen to it.
-_OUT = ("down", "drained", "draining", "fail", "failing", "inval", "maint", "unknown", "powered_down")
+_OUT = ("down", "drained", "draining", "fail", "failing", "inval", "maint", "powered_down")
 
 
-class _Node(NamedTuple):
+class _PartitionNode(NamedTuple):
     partition: str
     name: str
     cpus: str
@@ -52,13 +52,13 @@ def check(platform: str, allocation: Allocation) -> AllocationCheck:
     return AllocationCheck(platform, allocation.partition, refused, verdict.wait_s, len(nodes))
 
 
-def _nodes() -> list[_Node]:
+def _nodes() -> list[_PartitionNode]:
     lines = ask("sinfo", "--noheader", "--Node", "--all", f"--format={_FORMAT}").splitlines()
     fields = (line.strip().split("|") for line in lines)
-    return [_Node(*own) for own in fields if len(own) == len(_Node._fields)]
+    return [_PartitionNode(*own) for own in fields if len(own) == len(_PartitionNode._fields)]
 
 
-def _problems(allocation: Allocation, nodes: Sequence[_Node]) -> Iterator[str]:
+def _problems(allocation: Allocation, nodes: Sequence[_PartitionNode]) -> Iterator[str]:
     if not nodes:
         known = sorted({node.partition for node in _nodes()})
         name = allocation.partition
@@ -80,7 +80,7 @@ def _problems(allocation: Allocation, nodes: Sequence[_Node]) -> Iterator[str]:
         yield f"time is {allocation.time}, and partition {allocation.partition} allows {nodes[0].limit}"
 
 
-def _missing(allocation: Allocation, nodes: Sequence[_Node]) -> Iterator[str]:
+def _missing(allocation: Allocation, nodes: Sequence[_PartitionNode]) -> Iterator[str]:
     """Yield the generic resources and features that no node has."""
     for wanted in (allocation.gres or "").split(",") if allocation.gres else ():
         name, count = _gres(wanted)

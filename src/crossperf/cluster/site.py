@@ -58,7 +58,7 @@ class Allocation:
     tries
         How often an input may be cut off by what befalls its job before it counts as failed.
     warn_s
-        Seconds before the time limit at which a job is told, so that it is queued again in time.
+        Seconds before the time limit at which a job is warned, so that it is queued again in time.
     options
         Further options of ``sbatch``, by their long names.
     """
@@ -90,7 +90,7 @@ class Allocation:
 
     @property
     def warning_s(self) -> int:
-        """Seconds before the limit at which a job is told: by default 90, or a quarter of a short limit."""
+        """Seconds before the limit at which a job is warned: by default 90, or a quarter of a short limit."""
         return self.warn_s or int(min(90.0, self.limit_s / 4))
 
     def sbatch(self) -> dict[str, str | bool]:

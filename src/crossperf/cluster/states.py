@@ -22,6 +22,11 @@ _RUNNING = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "S
 #: Base number, number in the array, state, reason: the last may hold blanks and bars.
 _FORMAT = "%F|%K|%T|%r"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_END = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+( DUE TO [A-Z ]+)? \*\*\*")
+_CAUSES = {"": "CANCELLED", "DUE TO TIME LIMIT": "TIMEOUT", "DUE TO PREEMPTION": "PREEMPTED"}
+_CAUSES |= {"DUE TO NODE FAILURE": "NODE_FAIL"}
+#: A controller may be busy for this long.
+_PATIENCE_S = 60.0
 #: Names in one query: a command line has bounds.
 _MOST_NAMES = 500
 
@@ -70,7 +75,8 @@ def shown(names: Sequence[str]) -> dict[str, dict[int, JobState]]:
     known: dict[str, dict[int, JobState]] = {}
     for first in range(0, len(names), _MOST_NAMES):
         some = ",".join(names[first : first + _MOST_NAMES])
-        text = ask("squeue", "--noheader", "--array", "--states=all", f"--name={some}", f"--format={_FORMAT}")
+        words = ("--noheader", "--array", "--states=all", f"--name={some}", f"--format={_FORMAT}")
+        text = ask("squeue", *words, patience_s=_PATIENCE_S)
         for job, element, state in _shown(text):
             known.setdefault(job, {})[element] = state
     return known
@@ -103,13 +109,25 @@ def _elements(text: str) -> Iterator[int]:
         yield from range(int(first), int(last or first) + 1)
 
 
+def last_end(text: str) -> str:
+    """Return the state in which a job ended as its node wrote it into the job's output; `GONE` where it did not.
+
+    >>> last_end("slurmstepd: error: *** JOB 4 ON cpu1 CANCELLED AT 2026-11-18T12:43:35 ***")
+    'CANCELLED'
+    >>> last_end("*** JOB 4 ON cpu1 CANCELLED AT 2026-11-18T12:43:35 DUE TO TIME LIMIT ***")
+    'TIMEOUT'
+    """
+    causes = _END.findall(text)
+    return _CAUSES.get(causes[-1].strip(), GONE) if causes else GONE
+
+
 def accounted(jobs: Sequence[str]) -> Mapping[str, dict[int, JobState]]:
     """Return what accounting knows of jobs that squeue no longer shows; nothing where there is no accounting."""
     known: dict[str, dict[int, JobState]] = {}
     if not jobs:
         return known
     try:
-        text = ask("sacct", "-nXP", f"--jobs={','.join(jobs)}", "--format=JobID,State")
+        text = ask("sacct", "-nXP", f"--jobs={','.join(jobs)}", "--format=JobID,State", patience_s=_PATIENCE_S)
     except ControllerError:
         return known  # without slurmdbd it fails; squeue and the logs must do
     for line in text.splitlines():

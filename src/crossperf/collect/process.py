@@ -137,7 +137,8 @@ class Runner:
     called now and then while a quiet execution runs, with the seconds since its start. `whole` passes over regions that
     the command marks; otherwise `region` is what it marks, for the tools that can count there alone. `env` holds
     variables for every execution. `quiet_stdout` takes what a quiet execution prints; by default nobody does. `success`
-    holds the exit statuses that are no failure. `guard` ends the command where this process is killed.
+    holds the exit statuses that are no failure. `guard` ends the command where this process is killed. With `words`,
+    what every execution writes to stderr goes nowhere, and its end is kept.
     """
 
     time_limit_s: float | None = None
@@ -152,6 +153,7 @@ class Runner:
     quiet_stdout: int = subprocess.DEVNULL
     success: tuple[int, ...] = (0,)
     guard: Guard | None = None
+    words: bool = False
 
     @property
     def interrupted(self) -> bool:
@@ -180,17 +182,17 @@ class Runner:
         on_start
             Called with the child's process id as soon as it runs.
         """
-        limit_s = self.time_limit_s
+        limit_s, tailed = self.time_limit_s, self.words or (quiet and last_words)
         with contextlib.suppress(OSError, AttributeError):  # what the child leaves behind becomes ours, to be ended
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         variables = {**os.environ, **self.env, **(env or {})}
         with (
             self.stdin.open() as (stdin, child_has_stdin),
             _Signals(self) as signals,
-            _Tail(quiet and last_words) as tail,
+            _Tail(tailed) as tail,
         ):
-            unheard = tail.writer if last_words else subprocess.DEVNULL
-            streams = (self.quiet_stdout, unheard) if quiet else (self.stdout, None)
+            stderr = tail.writer if tailed else subprocess.DEVNULL if quiet else None
+            streams = (self.quiet_stdout if quiet else self.stdout, stderr)
             begun, others = _tasks_begun(), set(descendants(os.getpid()))
             started, start = time.time(), time.monotonic()
             try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crossperf.collect import callgrind, instructions, regions
 from crossperf.collect.compiling import preloaded, shared_library
-from crossperf.collect.process import Execution, Runner, version_of
+from crossperf.collect.process import Execution, Runner, elsewhere, version_of
 from crossperf.collect.starters import left_out
 from crossperf.errors import CollectError, ProfileFileError, SettingsError
 from crossperf.importers.measurement import Measurement
@@ -115,6 +115,8 @@ def measured_in(folder: Path) -> Measurement:
         totals.update(profile.totals)
         line_bytes |= profile.line_bytes
         sorted_out += instructions.mix(profile.executions)
+    if not processes and launchers:
+        raise CollectError(elsewhere(sorted(launchers)))
     if not processes:
         raise CollectError("valgrind wrote no counts; the program may have replaced its own signal handling")
     events: dict[str, float | None] = {name: float(count) for name, count in totals.items()}

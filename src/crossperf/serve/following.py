@@ -14,6 +14,7 @@ from typing import Any
 
 from crossperf.campaign import log
 from crossperf.campaign.log import TimedInput
+from crossperf.campaign.progress import STATUS, SitePlatformProgress, SiteProgress, read_progress
 from crossperf.campaign.rounds import Rounds
 from crossperf.campaign.spec import Spec
 from crossperf.campaign.spec import read as read_spec
@@ -45,17 +46,27 @@ class Visit:
 
 @dataclass(frozen=True)
 class PlatformProgress:
-    """Visits of one platform, those that failed, and its calibrations: latest time over the first, in order."""
+    """Visits of one platform, those that failed, and its calibrations: latest time over the first, in order.
+
+    On a site, `running` inputs are being measured now and `pending` ones wait, `waits` is why; ``None`` elsewhere.
+    """
 
     platform: str
     visits: int
     failed: int
     calibration: tuple[float, ...]
+    running: int | None = None
+    pending: int | None = None
+    seconds_left: float | None = None
+    waits: str = ""
 
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """How far a campaign is. `left` and `seconds_left` are ``None`` where the server was not given its SPEC."""
+    """How far a campaign is. `left` and `seconds_left` are ``None`` where the server was not given its SPEC.
+
+    A campaign on a site needs none. `unreachable` is why its Slurm does not answer.
+    """
 
     id: str
     rounds: int
@@ -65,6 +76,7 @@ class CampaignProgress:
     seconds_left: float | None
     latest: str | None
     platforms: tuple[PlatformProgress, ...]
+    unreachable: str = ""
 
 
 class Campaign:
@@ -74,7 +86,7 @@ class Campaign:
         self.id, self._folder = name, folder
         self._spec: Spec | None = read_spec(spec) if spec else None
         self._lock = threading.Lock()
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[tuple[int, int], ...] | None = None
         self._state: tuple[CampaignProgress, list[Visit]] | None = None
 
     @classmethod
@@ -100,41 +112,62 @@ class Campaign:
                 self._state, self._seen = self._read(), now
             return self._state
 
-    def _stamp(self) -> tuple[int, int]:
-        try:
-            facts = (self._folder / log.TIMES).stat()
-        except OSError:
-            return 0, 0
-        return facts.st_size, facts.st_mtime_ns
+    def _stamp(self) -> tuple[tuple[int, int], ...]:
+        return tuple(_stamp(self._folder / name) for name in (log.TIMES, STATUS))
 
     def _read(self) -> tuple[CampaignProgress, list[Visit]]:
         timed = sorted(log.timed(self._folder), key=lambda visit: visit.started or "")
         begun = log.rounds(self._folder)
         names = dict.fromkeys([*(name for own in begun for name in own.platforms), *(own.platform for own in timed)])
         calibrations = _calibrations(list(log.lines(self._folder / log.TIMES)))
+        on_site = read_progress(self._folder)
+        jobs = {own.platform: own for own in on_site.platforms} if on_site else {}
         platforms = tuple(
             PlatformProgress(
                 name,
                 sum(own.platform == name for own in timed),
                 sum(own.platform == name and own.error is not None for own in timed),
                 calibrations.get(name, ()),
+                *_of_jobs(jobs.get(name)),
             )
             for name in names
         )
-        left = None
-        if self._spec is not None:
-            left = Rounds(self._spec, list(self._spec.modes.values()), self._folder).n_left()
+        left, seconds_left = self._left(timed, on_site)
         progress = CampaignProgress(
             self.id,
             len(begun),
             len(timed),
             sum(own.error is not None for own in timed),
             left,
-            _seconds_left(timed, left),
+            seconds_left,
             timed[-1].started if timed else None,
             platforms,
+            on_site.unreachable if on_site else "",
         )
         return progress, [Visit.of(own) for own in timed]
+
+    def _left(self, timed: Sequence[TimedInput], on_site: SiteProgress | None) -> tuple[int | None, float | None]:
+        """Return how many visits are left, and how long they take; platforms of a site are measured side by side."""
+        if on_site is not None:
+            seconds = [own.seconds_left for own in on_site.platforms]
+            known = None if None in seconds else max(filter(None, seconds), default=0.0)
+            return sum(own.running + own.pending for own in on_site.platforms), known
+        if self._spec is None:
+            return None, None
+        left = Rounds(self._spec, list(self._spec.modes.values()), self._folder).n_left()
+        return left, _seconds_left(timed, left)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        facts = path.stat()
+    except OSError:
+        return 0, 0
+    return facts.st_size, facts.st_mtime_ns
+
+
+def _of_jobs(own: SitePlatformProgress | None) -> tuple[int | None, int | None, float | None, str]:
+    return (None, None, None, "") if own is None else (own.running, own.pending, own.seconds_left, own.waits)
 
 
 def _seconds_left(timed: Sequence[TimedInput], left: int | None) -> float | None:

@@ -68,3 +68,12 @@ def test_a_partition_names_the_gres_that_jobs_get_there(tmp_path: Path) -> None:
     assert [place.gres for place in Site.of(str(tmp_path / "site.csv")).places] == ["", "gpu:1"]
     with pytest.raises(SiteError, match="found the gres 'gpu 1', expected one such as gpu:1"):
         Site.of("gpu=h200:gres/gpu 1")
+
+
+def test_the_site_of_a_campaign_has_the_same_partitions(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text('[platforms.epyc]\npartition = "cpu"\n[platforms.h200]\npartition = "gpu"\ngres = "gpu:1"\n')
+    assert Site.of(str(path)) == Site.of("cpu=epyc,gpu=h200:gres/gpu:1")
+    path.write_text('[platforms.epyc]\npartition = "cpu"\n[platforms.epic]\npartition = "cpu"\n')
+    with pytest.raises(SiteError, match="expected each partition once"):
+        Site.of(str(path))

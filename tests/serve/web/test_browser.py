@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from crossperf.campaign.progress import SitePlatformProgress, SiteProgress
 from crossperf.serve.table import ENDPOINTS
 from crossperf.serve.web.asking import PageQuestion
 from tests.serve.web.world import HOSTILE, HOSTILE_PLATFORM, LONG, MARKUP, WRITE, World, asked, unknown
@@ -323,6 +324,22 @@ def test_a_campaign_is_followed_while_it_runs(open_page: Opener, world: World) -
             running.terminate()
             running.wait(20)
         assert "exit status 3" in page.locator("#progress").inner_text()
+        assert seen.messages == []
+
+
+def test_a_campaign_on_a_site_shows_its_jobs_while_they_run(open_page: Opener, world: World) -> None:
+    folder = world.folder / "campaign"
+    with open_page("/campaign") as seen:
+        expect(seen.page.locator(".live")).to_have_text("live")
+        own = SitePlatformProgress("here", 9, 1, running=2, waits="<b>Resources</b>")
+        try:
+            SiteProgress((own,), 1.0, unreachable="no answer.").write(folder)
+            expect(seen.page.get_by_role("columnheader", name="pending")).to_be_visible()
+            text = seen.page.locator("#progress").inner_text()
+            assert "6 <b>Resources</b>" in " ".join(text.split())
+            assert "Slurm does not answer: no answer. Jobs that run go on." in text
+        finally:
+            (folder / "status.json").unlink()
         assert seen.messages == []
 
 

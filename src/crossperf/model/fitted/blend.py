@@ -112,18 +112,21 @@ class Nearness:
 class Gate:
     """Whom to trust for a cell: weights for each way of holding out, mixed by nearness, then moved by the signs.
 
-    With ``w`` the mixed weights, member m counts in proportion to ``(w_m + a little) exp(signs . moves_m + bias_m)``: a
-    mixture of experts (Jacobs et al. 1991) that starts from what each way taught.
+    With mixed weights ``w``, member m counts in proportion to ``(w_m + a little) exp(t (signs . moves_m + bias_m))``,
+    a mixture of experts (Jacobs et al. 1991) that starts from what each way taught; ``t`` is how far to trust the signs
+    where a cell is: little where few groups were held out.
     """
 
     weights_rm: Floats
     moves_dm: Floats
     bias_m: Floats
+    trust_r: Floats
 
     def __call__(self, share_nr: Floats, standard_nd: Floats) -> Floats:
         """Return the weights of the members, N x M."""
         moved_nm = np.clip(standard_nd, -REACH, REACH) @ self.moves_dm + self.bias_m
-        return _softmax(np.log(share_nr @ self.weights_rm + LEAST_WEIGHT) + moved_nm)
+        trust_n = share_nr @ self.trust_r
+        return _softmax(np.log(share_nr @ self.weights_rm + LEAST_WEIGHT) + trust_n[:, None] * moved_nm)
 
 
 def _softmax(score_nm: Floats) -> Floats:

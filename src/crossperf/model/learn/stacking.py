@@ -27,7 +27,7 @@ _STEPS, _RATE = 300, 0.3
 _MOST_ERRORS = 20_000
 #: The same for how signs move the weights, what keeps them where they were, and from where on errors count linearly.
 _MOVE_STEPS, _MOVE_RATE, _MOVE_PENALTY, _MOVE_HUBER = 200, 0.05, 0.03, 0.02
-#: The penalty is twice that where as few groups as this were held out in some way, and grows with their inverse square.
+#: Signs are trusted by half where this many groups were held out.
 _FEW_GROUPS = 30
 _MOST_MOVED = 60_000
 #: A score that no cell reaches: a way in which nothing was held out is never the nearest one.
@@ -94,24 +94,29 @@ class HeldBack:
     def gate(self, truth_np: Floats, nearness: Nearness) -> Gate:
         """Return the weights of the members by nearness, moved by the signs as has the least error on cells held out.
 
-        Each way counts the same. Signs that tell nothing leave the weights as each way has them.
+        A way counts by how far its signs are trusted. Signs that tell nothing leave the weights as each way has them.
         """
-        weights_rm = self.weights(truth_np)
+        weights_rm, groups_r = self.weights(truth_np), np.array([self._groups(r) for r in range(len(self.known_rn))])
+        trust_r = groups_r / (groups_r + _FEW_GROUPS)
         members, products = weights_rm.shape[1], len(nearness.mean_d)
-        still = Gate(weights_rm, np.zeros((products, members)), np.zeros(members))
+        still = Gate(weights_rm, np.zeros((products, members)), np.zeros(members), trust_r)
         if not self.ways:
             return still
         signs = [self._signs(nearness, r) for r in self.ways]
-        log_hm = np.log(np.concatenate([nearness(own) for own in signs]) @ weights_rm + LEAST_WEIGHT)
+        share_hr = np.concatenate([nearness(own) for own in signs])
+        log_hm, trust_h = np.log(share_hr @ weights_rm + LEAST_WEIGHT), share_hr @ trust_r
         signs_hd = np.clip(np.concatenate([nearness.standard(own) for own in signs]), -REACH, REACH)
         error_mhp = np.concatenate(
             [self.predicted_rmnp[r][:, self.known_rn[r]] - truth_np[self.known_rn[r]] for r in self.ways], axis=1
         )
-        count_h = np.concatenate([np.full(len(own), len(own)) for own in signs])
+        counts_h = np.concatenate(
+            [np.full(len(own), trust_r[r] / len(own)) for r, own in zip(self.ways, signs, strict=True)]
+        )
         some = slice(None, None, max(1, error_mhp[0].size // _MOST_MOVED))
-        penalty = _MOVE_PENALTY * (1.0 + (_FEW_GROUPS / min(map(self._groups, self.ways))) ** 2)
-        moves_dm, bias_m = _moves(error_mhp[:, some], log_hm[some], signs_hd[some], 1.0 / count_h[some], penalty)
-        return Gate(weights_rm, moves_dm, bias_m)
+        moves_dm, bias_m = _moves(
+            error_mhp[:, some], log_hm[some], signs_hd[some], trust_h=trust_h[some], counts_h=counts_h[some]
+        )
+        return Gate(weights_rm, moves_dm, bias_m, trust_r)
 
     def weights(self, truth_np: Floats) -> Floats:
         """Return the weights of the members for each way of holding out, R x M; all the same where none was."""
@@ -157,21 +162,21 @@ class HeldBack:
 
 
 def _moves(
-    error_mhp: Floats, log_hm: Floats, signs_hd: Floats, weight_h: Floats, penalty: float
+    error_mhp: Floats, log_hm: Floats, signs_hd: Floats, *, trust_h: Floats, counts_h: Floats
 ) -> tuple[Floats, Floats]:
     """Return how signs move the logarithms of the weights so that the blend errs least, by gradient descent."""
     known_mhp = ~np.isnan(error_mhp)
-    weight_hp = known_mhp[0] * (weight_h / weight_h.sum() / np.maximum(known_mhp[0].sum(axis=1), 1))[:, None]
-    numbers = (np.nan_to_num(error_mhp), log_hm, signs_hd, weight_hp)
-    error, log, signs, weight = (torch.tensor(values, dtype=torch.float64) for values in numbers)
+    weight_hp = known_mhp[0] * (counts_h / counts_h.sum() / np.maximum(known_mhp[0].sum(axis=1), 1))[:, None]
+    numbers = (np.nan_to_num(error_mhp), log_hm, signs_hd, trust_h[:, None], weight_hp)
+    error, log, signs, trust, weight = (torch.tensor(values, dtype=torch.float64) for values in numbers)
     moves = torch.zeros(signs.shape[1], log.shape[1], dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(log.shape[1], dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.Adam([moves, bias], lr=_MOVE_RATE)
     for _ in range(_MOVE_STEPS):
-        blend = torch.einsum("mhp,hm->hp", error, torch.softmax(log + signs @ moves + bias, dim=1))
+        blend = torch.einsum("mhp,hm->hp", error, torch.softmax(log + trust * (signs @ moves + bias), dim=1))
         huber = functional.huber_loss(blend, torch.zeros_like(blend), reduction="none", delta=_MOVE_HUBER)
         loss = (huber * weight).sum() / _MOVE_HUBER
-        loss = loss + penalty * (moves.square().mean() + bias.square().mean())
+        loss = loss + _MOVE_PENALTY * (moves.square().mean() + bias.square().mean())
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crossperf import cluster
 from crossperf.documents import MEGABYTE, parse, read_text
 from crossperf.errors import CrossperfError, did_you_mean, some_of
 from crossperf.plain import shown, to_json
@@ -81,7 +82,14 @@ class Site:
 
 
 def read(path: str | os.PathLike[str], default: str | None = None) -> Site:
-    """Return the site of a JSON file that `crossperf slurm setup` wrote, or of a CSV with partition and platform."""
+    """Return the site of a JSON file that `crossperf slurm setup` wrote, or of a CSV with partition and platform.
+
+    A SITE.toml of a campaign (`crossperf.cluster.read`) has the same, and what a job gets there.
+    """
+    if Path(path).suffix == ".toml":
+        own = cluster.read(Path(path)).platforms
+        rows = [{"partition": each.partition, "platform": name, "gres": each.gres} for name, each in own.items()]
+        return _site(rows, default, str(path))
     try:
         text = read_text(path, _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:

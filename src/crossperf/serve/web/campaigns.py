@@ -36,6 +36,7 @@ def routes(site: Pages) -> list[BaseRoute]:
             campaign=name,
             names=list(service.campaigns),
             progress=progress,
+            on_site=any(own.running is not None for own in progress.platforms),
             left=_left(progress),
             total=progress.visits + progress.left if progress.left is not None else None,
             series={own.platform: _series(own) for own in progress.platforms},
