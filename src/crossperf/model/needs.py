@@ -48,8 +48,8 @@ class MemoryNeed:
 
 #: By model, as measured (``docs/limits.md``); one that is not here takes what `_OTHERS` tells.
 _NEEDS = {
-    # Trees take most; the Gaussian process of up to 8,000 cells takes 1.7 GB. Half an hour is worked out from 3.7 ms of
-    # CPU a cell at 29,760 cells of 8 platforms, with room for growth.
+    # Trees take most; the Gaussian process of up to 8,000 cells takes 1.7 GB. Half an hour is worked out from 3.9 ms of
+    # CPU a cell at 103,296 cells of 8 platforms, with room for growth.
     "crossperf": MemoryNeed(0.5e9, 28_000.0, 350.0, 26.0, 8000, most_cells=400_000),
     "random-forest": MemoryNeed(0.4e9, 12_000.0, 200.0),
     "extra-trees": MemoryNeed(0.4e9, 12_000.0, 200.0),
