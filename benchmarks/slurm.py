@@ -21,9 +21,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -37,7 +39,7 @@ from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PartitionFac
 KEYS = (10, 1_000, 10_000)
 MORE_KEYS = (*KEYS, 100_000)
 SUBMISSIONS = 200
-ANSWERS, LOOP = 300, 1_000
+ANSWERS, TURNS, LOOP = 100, 5, 1_000
 CONTROLLERS = 5
 SITE = Site.of("cpu=epyc-2,big=genoa,gpu=h200")
 LUAS = ("lua5.1", "lua5.3", "lua5.4")
@@ -120,45 +122,86 @@ def sbatch_rows() -> list[str]:
 
 
 def answer_rows() -> list[str]:
-    """Return how soon sinfo is answered while scripts made to keep the plugin busy are submitted in a loop."""
-    rows = ["| | scripts of 64 kB | sinfo: median, ms | 99th percentile, ms | longest, ms |", "|---|---|---|---|---|"]
+    """Return how soon sinfo is answered while scripts made to keep the plugin busy are submitted in a loop.
+
+    Controllers with the plugin and without take turns, so that other work on the machine disturbs both equally.
+    """
+    rows = ["| | scripts of 64 kB | sinfo: median, ms | 99th percentile, ms | longest, ms | of that it waited for a"]
+    rows[0] += " processor, ms | submission, in the controller, ms |"
+    rows.append("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         scripts = []
         for number, text in enumerate(hostile.SCRIPTS.values()):
             path = Path(name) / f"{number}.sh"
             path.write_text("#!/bin/bash\n" + text.replace("\0", "x"))
             scripts.append(str(path))
-        for what, plugin in (("with the plugin", installer(1_000)), ("without", None)):
-            with Cluster(plugin, nodes=()) as cluster:
-                quiet = [_answer_ms(cluster) for _ in range(ANSWERS)]
-                done = threading.Event()
-                count = [0]
-
-                def submit(cluster: Cluster = cluster, done: threading.Event = done, count: list[int] = count) -> None:
-                    for script in itertools.cycle(scripts):
-                        if done.is_set():
-                            return
-                        cluster.output("sbatch", "--hold", "-o/dev/null", script)
-                        count[0] += 1
-
-                submitting = threading.Thread(target=submit)
-                submitting.start()
-                busy = [_answer_ms(cluster) for _ in range(ANSWERS)]
-                done.set()
-                submitting.join()
-            for when, submitted, times in (("alone", 0, quiet), ("meanwhile", count[0], busy)):
-                times.sort()
-                end = times[int(0.99 * len(times))]
-                rows.append(
-                    f"| {what}, {when} | {submitted:,} | {statistics.median(times):.1f} | {end:.1f} | {times[-1]:.1f} |"
-                )
+        with Cluster(installer(1_000), nodes=()) as advised, Cluster(nodes=()) as bare:
+            clusters = {"with the plugin": advised, "without": bare}
+            quiet = {what: _answers(cluster) for what, cluster in clusters.items()}
+            busy: dict[str, list[Answered]] = {what: [] for what in clusters}
+            submitted = Counter[str]()
+            for _ in range(TURNS):
+                for what, cluster in clusters.items():
+                    with _submitting(cluster, scripts) as count:
+                        busy[what] += _answers(cluster)
+                    submitted[what] += count[0]
+            for what, cluster in clusters.items():
+                average = re.search(r"REQUEST_SUBMIT_BATCH_JOB.*?ave_time:(\d+)", cluster.output("sdiag"))
+                assert average
+                rows.append(_answer_row(f"{what}, alone", 0, quiet[what], "-"))
+                took = f"{int(average[1]) / 1e3:.2f}"
+                rows.append(_answer_row(f"{what}, meanwhile", submitted[what], busy[what], took))
     return rows
 
 
-def _answer_ms(cluster: Cluster) -> float:
-    start = time.perf_counter()
-    subprocess.run(["sinfo"], env=cluster.environment, check=True, capture_output=True, timeout=60)
-    return 1e3 * (time.perf_counter() - start)
+class Answered(NamedTuple):
+    """How long a command took, and how long of that it was ready to run and had no processor, in ms."""
+
+    wall: float
+    waited: float
+
+
+def _answer_row(what: str, submitted: int, answers: list[Answered], took: str) -> str:
+    times = sorted(answers)
+    end = times[int(0.99 * len(times))].wall
+    middle = statistics.median(answer.wall for answer in times)
+    last = times[-1]
+    return f"| {what} | {submitted:,} | {middle:.1f} | {end:.1f} | {last.wall:.1f} | {last.waited:.1f} | {took} |"
+
+
+@contextmanager
+def _submitting(cluster: Cluster, scripts: Sequence[str]) -> Iterator[list[int]]:
+    """Submit scripts one after the other until the block ends; yield how many."""
+    done, count = threading.Event(), [0]
+
+    def submit() -> None:
+        for script in itertools.cycle(scripts):
+            if done.is_set():
+                return
+            cluster.output("sbatch", "--hold", "-o/dev/null", script)
+            count[0] += 1
+
+    thread = threading.Thread(target=submit)
+    thread.start()
+    try:
+        yield count
+    finally:
+        done.set()
+        thread.join()
+
+
+def _answers(cluster: Cluster) -> list[Answered]:
+    """Return how long each of some calls of sinfo took."""
+    answers = []
+    for _ in range(ANSWERS):
+        start = time.perf_counter()
+        process = subprocess.Popen(["sinfo"], env=cluster.environment, stdout=subprocess.DEVNULL)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and the kernel still knows of it
+        wall = 1e3 * (time.perf_counter() - start)
+        waited = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e6
+        assert process.wait() == 0
+        answers.append(Answered(wall, waited))
+    return answers
 
 
 TIMED = """

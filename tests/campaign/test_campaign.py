@@ -226,7 +226,8 @@ def test_qemu_counts_the_marked_pass_alone_with_caches_as_the_one_before_left_th
 def test_an_interrupted_campaign_keeps_what_it_has_and_leaves_no_process(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    spec_file = prepare(tmp_path, "[slow]\nn = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n")
+    # A minute of inputs: on a busy machine it is seconds until this test sees the second.
+    spec_file = prepare(tmp_path, f"[slow]\nn = {list(range(200))}\n")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "crossperf", "campaign", str(spec_file), "-o", str(out), "--platform", "one"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

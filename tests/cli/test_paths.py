@@ -119,3 +119,87 @@ def test_a_figure_takes_the_place_of_a_figure_alone(crossperf: Crossperf, tmp_pa
     assert (tmp_path / "order.svg").read_text() == "years of work"
     for _ in range(2):
         assert crossperf("plot", "order", "evaluation.json", "-o", "new.svg").status == 0
+
+
+SIMULATION = ("schedule", "simulate", "--truth", "missing", "--machines", "missing", "--jobs", "5")
+#: Commands that work for long, up to the name of what they write; what they read is not there.
+LONG: dict[str, tuple[str, ...]] = {
+    "train": ("train", "missing", "-o"),
+    "adapt": ("adapt", "missing", "missing", "-o"),
+    "report": ("report", "missing", "-o"),
+    "campaign": ("campaign", "missing", "-o"),
+    "demo": ("demo", "-o"),
+    "evaluate": ("evaluate", "missing", "--json"),
+    "transfer": ("evaluate", "missing", "--split", "platform", "--json"),
+    "predict": ("predict", "missing", "missing", "--json"),
+    "plot": ("plot", "order", "missing", "-o"),
+    "compare": ("runs", "compare", "missing", "missing", "--figure"),
+    "schedule": (*SIMULATION, "--json"),
+    "figure": (*SIMULATION, "--figure"),
+    "table": ("slurm", "table", "--times", "missing", "--partitions", "a=b", "-o"),
+    "learn": ("slurm", "learn", "--sacct-file", "missing", "--partitions", "a=b", "-o"),
+    "profile": ("profile", "missing", "-o"),
+}
+FOLDERS = ("train", "adapt", "report", "campaign", "demo")
+
+
+@pytest.mark.parametrize("command", LONG)
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("loop", "Too many levels of symbolic links"),
+        ("loop/new.svg", "Too many levels of symbolic links"),
+        ("file/new.svg", "Not a directory"),
+        ("n" * 300, "File name too long"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_is_read(
+    crossperf: Crossperf, tmp_path: Path, command: str, place: str, reason: str
+) -> None:
+    """A report worked for 30 s before it met a loop of links."""
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    words = LONG[command]
+    split = words.index("missing") if command == "profile" else len(words)
+    done = crossperf(*words[:split], *(words[split + 1 :]), place, *words[split : split + 1])
+    assert done.status == 1
+    assert f"error: {place}: cannot be written ({reason}). Choose another place." in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
+
+
+@pytest.mark.parametrize("command", [name for name in LONG if name not in FOLDERS])
+def test_a_file_in_a_folder_that_is_absent_is_refused_before_anything_is_read(
+    crossperf: Crossperf, command: str
+) -> None:
+    words = [word for word in LONG[command] if not (command == "profile" and word == "missing")]
+    done = crossperf(*words, "absent/new.svg", *(["true"] if command == "profile" else []))
+    assert done.status == 1
+    assert "absent/new.svg: the folder absent does not exist. Make it, or choose another place." in done.stderr
+
+
+@pytest.mark.parametrize("command", [name for name in LONG if name not in FOLDERS])
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_read(
+    crossperf: Crossperf, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "new.svg").mkdir()
+    words = [word for word in LONG[command] if not (command == "profile" and word == "missing")]
+    done = crossperf(*words, "new.svg", *(["true"] if command == "profile" else []))
+    assert (done.status, "new.svg: found a folder, expected a regular file" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize("command", ["plot", "compare", "figure"])
+def test_a_figure_that_would_replace_something_else_is_refused_before_anything_is_read(
+    crossperf: Crossperf, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "new.svg").write_text("notes of mine")
+    done = crossperf(*LONG[command], "new.svg")
+    assert "new.svg: found a file that crossperf did not write" in done.stderr
+
+
+def test_a_folder_of_somebody_else_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o555)
+    if os.access(tmp_path / "theirs", os.W_OK):
+        pytest.skip("root may write everywhere")
+    command = [sys.executable, "-m", "crossperf", "train", "missing", "-o", "theirs/model"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "theirs/model: cannot be written (Permission denied)" in done.stderr

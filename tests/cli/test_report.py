@@ -170,7 +170,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(
     Path("locked").mkdir(mode=0o555)
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked")  # root may write anywhere
     done = crossperf("report", evaluation_file, "-o", "locked/report")
-    assert_one_sentence(done, "locked/report: its folder cannot be written to")
+    assert_one_sentence(done, "locked/report: cannot be written (Permission denied)")
 
 
 @pytest.mark.parametrize("command", [("report",), ("plot", "order")])
@@ -254,7 +254,7 @@ def test_what_is_not_known_is_answered_with_what_is(crossperf: Crossperf, evalua
     assert_one_sentence(plot("errors", "--model", "rigde"), "'rigde'", "did you mean 'ridge'?")
     assert_one_sentence(plot("order", "--app", "app1"), "The figure 'order' takes no 'app'")
     assert_one_sentence(plot("order", output="a.jpg"), "a.jpg: found the suffix '.jpg'", ".svg, .png, .pdf")
-    assert_one_sentence(plot("order", output="gone/a.svg"), "gone/a.svg: cannot be written")
+    assert_one_sentence(plot("order", output="gone/a.svg"), "gone/a.svg: the folder gone does not exist")
     assert_one_sentence(plot("reliability"), "No model here gives intervals")
     assert not Path("a.svg").exists()
 

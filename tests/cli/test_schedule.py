@@ -204,7 +204,7 @@ BAD = {
     "wall": (["--jobs", "5", "--wall-limit", "0"], ["--wall-limit", "above 0"]),
     "load": (["--jobs", "5", "--utilisation", "0"], ["--utilisation", "above 0"]),
     "cells": (["--jobs", "5", "--cells", "ratio"], ["--cells", "'ratio'"]),
-    "figure": (["--jobs", "5", "--figure", "f.gif"], ["--figure", ".svg, .png, .pdf"]),
+    "figure": (["--jobs", "5", "--figure", "f.gif"], ["f.gif: found the suffix '.gif'", ".svg, .png, .pdf"]),
     "both": (["--jobs", "5", "--figure", "f.png", "--compare"], ["--figure", "--compare"]),
     "seeds": (["--jobs", "5", "--seeds", "3"], ["--seeds", "--compare"]),
     "nothing": (["--jobs", "5", "--policy", ","], ["--policy", "at least one"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,3 +16,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("programs")
     names = ["dgemm", "chase", "loop", "files", "threads", "children", "avx512", "fma", "jit", "fill"]
     return {name: compiled(f"{name}.c", folder, "-pthread") for name in names}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The variables of a user whose settings are empty."""
+    return os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "settings")}

@@ -155,12 +155,12 @@ class HalfAUnit(Forecast):
 
 
 class MediansWithIntervals(Medians):
-    """Intervals are half a unit to either side, and every other run looks unknown."""
+    """Intervals are half a unit to either side, and the runs of every other source look unknown."""
 
     def forecast(self, features):  # type: ignore[no-untyped-def]
-        score_n = np.array([0.5 if i % 2 else 3.0 for i in range(len(features))])
-        scores = NoveltyScores(score_n, score_n, np.empty((len(features), 0)))
-        return HalfAUnit(self.predict(features), np.empty(0), None, scores)  # type: ignore[arg-type]
+        score_n, count = np.where(features.source_n % 2, 0.5, 3.0), len(features)
+        scores = NoveltyScores(score_n, score_n, np.empty((count, 0)))
+        return HalfAUnit(self.predict(features), np.empty((count, 0, 4)), np.empty((count, 0)), scores)
 
 
 class WithIntervals(Median):
@@ -183,4 +183,5 @@ def test_coverage_counts_the_other_platforms_and_familiarity_splits_the_error(to
     predicted_np = predictor.predict(toy_data.features)
     own_n = predicted_np[np.arange(len(toy_data)), toy_data.source_n]
     off_np = np.abs(predicted_np - own_n[:, None] - toy_data.log_relative_time_np)
-    assert scores.factor_familiar == pytest.approx(np.exp(off_np[1::2][other_np[1::2]].mean()))
+    familiar_n = toy_data.source_n % 2 == 1
+    assert scores.factor_familiar == pytest.approx(np.exp(off_np[familiar_n][other_np[familiar_n]].mean()))

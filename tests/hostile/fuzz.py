@@ -7,14 +7,16 @@ but a value or one of our sentences is kept in the folder ``fuzz-failures``, and
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
+import resource
 import signal
 import sys
 import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +24,10 @@ from crossperf.errors import CrossperfError
 from tests.hostile.mutations import mutated
 from tests.hostile.targets import BY_NAME, Target
 
-#: Seconds after which a reader counts as hung.
-_HUNG = 30
+#: Seconds of a processor, and by the clock, after which a reader counts as hung; a busy machine may let it wait.
+_HUNG, _HUNG_BY_THE_CLOCK = 30, 300
+#: Bytes of memory that a reader may take, beyond what this process has taken when it begins.
+_MEMORY = 4 << 30
 _KEPT = Path("fuzz-failures")
 
 
@@ -48,7 +52,19 @@ def read(target: Target, data: bytes, folder: Path) -> bool:
 
 
 def _hung(*_: Any) -> None:
-    raise TimeoutError(f"no answer within {_HUNG} s")
+    raise TimeoutError(f"no answer within {_HUNG} s of a processor, or {_HUNG_BY_THE_CLOCK} s")
+
+
+@contextlib.contextmanager
+def _bounded() -> Iterator[None]:
+    """Let a reader that takes too much memory meet a `MemoryError`, before the machine ends some process."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 class Tally(NamedTuple):
@@ -64,13 +80,15 @@ def _run(target: Target, seconds: float, seed: int) -> Tally:
     """Try one reader for some seconds."""
     tried = taken = failed = hung = 0
     slowest, rng = 0.0, random.Random(seed)  # noqa: S311
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as limits:
         assert read(target, target.sound(), Path(place)), f"{target.name}: the sound file is refused"
+        limits.enter_context(_bounded())
         end = time.monotonic() + seconds
         while not tried or time.monotonic() < end:
             state = rng.getstate()
-            started = time.monotonic()
-            signal.alarm(_HUNG)
+            started = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, _HUNG)
+            signal.alarm(_HUNG_BY_THE_CLOCK)
             try:
                 taken += attempt(target, rng, Path(place))
             except BaseException as error:
@@ -83,9 +101,10 @@ def _run(target: Target, seconds: float, seed: int) -> Tally:
                 _KEPT.mkdir(exist_ok=True)
                 (_KEPT / f"{target.name}-{seed}-{tried}").write_bytes(mutated(target.sound(), rng))
             finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 signal.alarm(0)
             tried += 1
-            slowest = max(slowest, time.monotonic() - started)
+            slowest = max(slowest, time.process_time() - started)
     print(
         f"{target.name:22} {tried:9,} files, {taken:8,} taken, {failed:4,} failed, slowest {slowest:.2f} s", flush=True
     )
@@ -102,14 +121,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     only = options.only.split(",") if options.only else list(BY_NAME)
     targets = [BY_NAME[name] for name in only]
     print(f"seed {options.seed}")
-    before = signal.signal(signal.SIGALRM, _hung)
+    before = {number: signal.signal(number, _hung) for number in (signal.SIGALRM, signal.SIGPROF)}
     try:
         tallies = [_run(target, options.seconds / len(targets), options.seed) for target in targets]
     finally:
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     total = Tally(*map(sum, zip(*tallies, strict=True)))
+    own, children = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    minutes = (own + children.ru_utime + children.ru_stime) / 60
     counts = f"{total.tried:,} files, {total.taken:,} taken, {total.failed:,} failed, {total.hung:,} of them hung"
-    print(f"{len(targets)} readers: {counts}, {time.process_time() / 60:.0f} min of CPU time")
+    print(f"{len(targets)} readers: {counts}, {minutes:.0f} min of CPU time")
     return int(total.failed > 0)
 
 

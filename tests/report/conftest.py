@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -16,7 +18,12 @@ from crossperf.evaluation.run import evaluate
 from crossperf.evaluation.scores import ModelScores, Scoreboard
 from crossperf.model import make
 from crossperf.runs.table import from_frame
+from tests.browser import launched
 from tests.model.conftest import QUICK
+from tests.report.opened import PAGES, Opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 #: A name that would leave its place in the page if it were not escaped.
 HOSTILE = """</script><b class="x">'&amp;'</b>"""
@@ -90,3 +97,22 @@ def pages(
     for name, evaluations in shown.items():
         (folder / f"{name}.html").write_text(report.render(evaluations), encoding="utf-8")
     return {path.stem: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    yield from launched()
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def each(request: pytest.FixtureRequest, browser: Browser, pages: dict[str, Path]) -> Iterator[Opened]:
+    opened = Opened(browser, pages[request.param])
+    yield opened
+    opened.context.close()
+
+
+@pytest.fixture(scope="module")
+def ordinary_page(browser: Browser, pages: dict[str, Path]) -> Iterator[Opened]:
+    opened = Opened(browser, pages["ordinary"])
+    yield opened
+    opened.context.close()

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
-import sys
-from types import ModuleType
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +7,7 @@ from hypothesis import strategies as st
 
 from crossperf.schedule import engine
 from tests.schedule import naive
-from tests.schedule.worlds import jobs, one_cluster, random_jobs
+from tests.schedule.worlds import interpreted, jobs, one_cluster, random_jobs
 
 #: Five jobs on four nodes: submit, nodes, run, limit.
 FIVE = jobs((0, 2, 10, 10), (1, 4, 5, 5), (2, 2, 4, 8), (3, 1, 3, 3), (4, 1, 2, 6))
@@ -164,22 +160,10 @@ def waits(state: engine.State, nodes: int, now: float, limit_s: float = 1e9, bac
     return float(wait_m[0])
 
 
-def plain_engine() -> ModuleType:
-    """Return the engine as it stands where numba is not installed."""
-    spec = importlib.util.spec_from_file_location("plain_engine", engine.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "numba", None)
-        spec.loader.exec_module(module)
-    return module
-
-
 def test_compiled_or_not_the_answers_are_the_same() -> None:
     if not hasattr(engine.submit, "py_func"):
         pytest.skip("numba is not installed, so there is one road only")
-    plain = plain_engine()
+    plain = interpreted(engine)
     assert not hasattr(plain.submit, "py_func")
     work = random_jobs(4, 300, 12, load=1.5)
     answers = []

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,7 @@ from hypothesis import strategies as st
 from crossperf.schedule import timeline
 from crossperf.schedule.jobs import Jobs
 from tests.schedule import naive
-from tests.schedule.worlds import jobs, one_cluster, random_jobs
+from tests.schedule.worlds import interpreted, jobs, one_cluster, random_jobs
 
 RULES = {"fcfs": 0, "easy": 1, "shortest": 2, "conservative": 3}
 
@@ -272,23 +269,11 @@ def test_a_predicted_wait_sees_the_queue_and_the_maintenance() -> None:
     assert waits(state, 2, 4.0, 95.0) == 196.0
 
 
-def plain_timeline() -> ModuleType:
-    """Return the timeline as it stands where numba is not installed."""
-    spec = importlib.util.find_spec("crossperf.schedule.timeline")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "numba", None)
-        spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_compiled_or_not_the_answers_are_the_same(rule: str) -> None:
     if not hasattr(timeline.submit, "py_func"):
         pytest.skip("numba is not installed, so there is one road only")
-    plain = plain_timeline()
+    plain = interpreted(timeline)
     assert not hasattr(plain.submit, "py_func")
     case = a_case(3, 6, 30, outages=2, priorities=True, failures=8)
     compiled, slow = (by_timeline(case, 6, rule, 15.0, 20.0, module) for module in (timeline, plain))

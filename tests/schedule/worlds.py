@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
+import pytest
 
 from crossperf.schedule import engine
 from crossperf.schedule.jobs import Jobs
@@ -62,3 +66,15 @@ def times(modes: Sequence[str], *rows: Sequence[float], apps: Sequence[str] | No
 
 
 TWO = Machines.of({"slow": 8, "fast": 4}, {"slow": 1.0, "fast": 3.0})
+
+
+def interpreted(module: ModuleType) -> ModuleType:
+    """Return a module as it stands where numba is not installed: nothing in it is compiled."""
+    spec = importlib.util.spec_from_file_location(f"{module.__name__}_interpreted", str(module.__file__))
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "numba", None)
+        spec.loader.exec_module(made)
+    return made

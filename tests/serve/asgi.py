@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-#: Seconds after which an application counts as hung.
-HUNG = 30.0
+#: Seconds after which an application counts as hung, on a busy machine too.
+HUNG = 300.0
 
 
 class Response(NamedTuple):

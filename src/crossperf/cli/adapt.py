@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from crossperf.cli.options import MODEL, PATH, overwrite, seed
+from crossperf.cli.options import MODEL, NEW_FOLDER, PATH, overwrite, seed
 from crossperf.cli.output import JSON, say, write_facts, wrote
 from crossperf.errors import SettingsError
 
@@ -15,7 +15,7 @@ from crossperf.errors import SettingsError
 @click.command()
 @MODEL
 @click.argument("new_runs", metavar="[NEW_RUNS]", required=False, type=PATH)
-@click.option("-o", "--output", type=PATH, help="The model folder to make.")
+@click.option("-o", "--output", type=NEW_FOLDER, help="The model folder to make.")
 @click.option(
     "--suggest", "count", type=int, metavar="N", help="Name N workloads to measure next on it, and write no model."
 )

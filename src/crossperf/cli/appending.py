@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.options import PATH
+from crossperf.cli.options import NEW_FILE
 from crossperf.cli.output import say
 from crossperf.errors import CollectError, CrossperfError, several
-from crossperf.files import refuse_unless_lines, refuse_unless_regular
+from crossperf.files import refuse_unless_lines
 from crossperf.records import Run
 from crossperf.runs import jsonl
 
@@ -22,27 +22,14 @@ if TYPE_CHECKING:
     from crossperf.collect.guard import Guard
 
 RUNS = click.option(
-    "-o", "--output", type=PATH, default=Path("runs.jsonl"), help="Runs are added to the end of this file."
+    "-o", "--output", type=NEW_FILE, default=Path("runs.jsonl"), help="Runs are added to the end of this file."
 )
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Raise before anything is measured where there is no place for it."""
-    if path.is_dir():
-        raise CollectError(f"{path}: found a folder, expected a file for the runs. Choose another name with -o.")
+    """Raise before anything is measured where runs cannot be added line by line."""
     if path.suffix not in (".jsonl", ".ndjson", ""):
         raise CollectError(f"{path}: found the ending {path.suffix!r}, expected .jsonl: runs are added line by line.")
-    if not path.parent.exists():
-        raise CollectError(f"{path}: the folder {path.parent} does not exist. Make it, or choose another with -o.")
-    refuse_unless_regular(path, CollectError)
-    try:
-        if path.exists():
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
-        elif not os.access(path.parent, os.W_OK):
-            raise PermissionError
-    except OSError as error:
-        reason = f" ({error.strerror})" if error.strerror else ""
-        raise CollectError(f"{path}: may not be written{reason}. Choose another place with -o.") from error
     refuse_unless_lines(path, CollectError)
 
 

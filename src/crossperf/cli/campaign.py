@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossperf.cli.group import GroupWithDefault
-from crossperf.cli.options import PATH, FiniteRange
+from crossperf.cli.options import NEW_FOLDER, PATH, FiniteRange
 from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CollectError, SettingsError, several
 from crossperf.files import whole
@@ -32,7 +32,7 @@ def campaign() -> None:
 
 @campaign.command()
 @click.argument("spec_file", metavar="SPEC", type=PATH)
-@click.option("-o", "--output", type=PATH, help="The folder of the campaign.")
+@click.option("-o", "--output", type=NEW_FOLDER, help="The folder of the campaign.")
 @click.option("--platform", "names", multiple=True, help="Platforms of SPEC to time here; may be repeated.")
 @click.option("--counts", "count_names", multiple=True, help="Counts of SPEC to take here; may be repeated.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign that OUTPUT holds.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossperf.cli.options import PATH
+from crossperf.cli.options import NEW_FOLDER, PATH
 from crossperf.cli.output import refuse_existing, wrote
 from crossperf.documents import MEGABYTE, parse, read_bytes
 from crossperf.errors import CrossperfError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("old", type=PATH)
-@click.option("-o", "--output", metavar="NEW", type=PATH, required=True, help="Where the rewritten one goes.")
+@click.option("-o", "--output", metavar="NEW", type=NEW_FOLDER, required=True, help="Where the rewritten one goes.")
 def convert(old: Path, output: Path) -> None:
     """Rewrite OLD, a model folder or what 'evaluate --json' wrote, in today's format.
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from crossperf.cli.options import PATH, SEED
+from crossperf.cli.options import NEW_FOLDER, SEED
 from crossperf.errors import CrossperfError, MissingDependencyError
 
 MODELS = "crossperf,vae-dnn,random-forest"
@@ -21,7 +21,7 @@ _PROXIES = 8
 
 
 @click.command()
-@click.option("-o", "--output", type=PATH, default=Path("demo"), help="Where files go.")
+@click.option("-o", "--output", type=NEW_FOLDER, default=Path("demo"), help="Where files go.")
 @SEED
 @click.pass_context
 def demo(context: click.Context, output: Path, seed: int) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from crossperf.client import Client
 
 PATH = PathOfCommand()
+#: What a command writes, checked before it works.
+NEW_FILE, NEW_FOLDER = PathOfCommand("file"), PathOfCommand("folder")
 TABLE = click.argument("table", type=PATH)
 MODEL = click.argument("model_folder", metavar="MODEL", type=PATH)
 PLATFORMS = click.option(

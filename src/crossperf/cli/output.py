@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossperf.cli.options import PATH
+from crossperf.cli.options import NEW_FILE
 from crossperf.errors import CrossperfError
 from crossperf.files import refuse_unless_json, write_json
 from crossperf.text import safe
@@ -33,7 +33,7 @@ _HELP = "Write the same facts as JSON; - is stdout, and the tables then go to st
 def JSON(function: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802, it stands among the options
     """Add the option ``--json FILE``; with ``-`` the facts go to stdout, and what people read to stderr."""
 
-    @click.option("--json", "json_file", metavar="FILE", type=PATH, help=_HELP)
+    @click.option("--json", "json_file", metavar="FILE", type=NEW_FILE, help=_HELP)
     @functools.wraps(function)
     def command(*arguments: Any, json_file: Path | None, **others: Any) -> Any:
         if str(json_file) != "-":

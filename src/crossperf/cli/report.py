@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from crossperf.cli.evaluations import RPV, SOURCES, evaluations_of, known_platforms
-from crossperf.cli.options import PATH, REGISTRY, overwrite
+from crossperf.cli.options import NEW_FOLDER, REGISTRY, overwrite
 from crossperf.cli.output import draw_into_files, say, tell, wrote
 
 
 @click.command()
 @SOURCES
-@click.option("-o", "--output", metavar="DIR", type=PATH, required=True, help="The folder to make.")
+@click.option("-o", "--output", metavar="DIR", type=NEW_FOLDER, required=True, help="The folder to make.")
 @RPV
 @REGISTRY
 @overwrite("report", "DIR")

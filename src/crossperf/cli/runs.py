@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crossperf.cli.options import PATH, TABLE
+from crossperf.cli.options import NEW_FILE, NEW_FOLDER, PATH, TABLE
 from crossperf.cli.output import JSON, draw_into_files, refuse_existing, say, tell, write_facts, wrote
 from crossperf.errors import SettingsError, several
 from crossperf.runs.places import spelled
@@ -36,7 +36,7 @@ def runs_check(table: Path, json_file: Path | None) -> int:
 
 @runs.command("convert", epilog="Such as: crossperf runs convert 'logs/*.jsonl' -o runs --by platform")
 @TABLE
-@click.option("-o", "--output", type=PATH, required=True, help="The file to write; with --by the folder to make.")
+@click.option("-o", "--output", type=NEW_FOLDER, required=True, help="The file to write; with --by the folder to make.")
 @click.option("--by", metavar="COLUMN", help="A folder of Parquet, divided by a column such as platform.")
 def runs_convert(table: Path, output: Path, by: str | None) -> None:
     """Write the runs of TABLE in another format: .jsonl, .csv, .parquet, or a folder of Parquet.
@@ -56,7 +56,11 @@ def runs_convert(table: Path, output: Path, by: str | None) -> None:
 @runs.command("append", epilog="Such as: crossperf runs append node-7.jsonl -o runs")
 @TABLE
 @click.option(
-    "-o", "--output", type=PATH, required=True, help="A .jsonl file, or a folder of Parquet; made if it is not there."
+    "-o",
+    "--output",
+    type=NEW_FOLDER,
+    required=True,
+    help="A .jsonl file, or a folder of Parquet; made if it is not there.",
 )
 def runs_append(table: Path, output: Path) -> None:
     """Add the runs of TABLE to another table. Several commands may add to one table at the same time.
@@ -73,7 +77,7 @@ def runs_append(table: Path, output: Path) -> None:
 @click.argument("first", type=PATH)
 @click.argument("second", type=PATH)
 @click.option("--platform", "platforms", multiple=True, help="Platforms to compare; may be repeated.")
-@click.option("--figure", type=PATH, help="Draw it too: .svg, .png or .pdf")
+@click.option("--figure", type=NEW_FILE, help="Draw it too: .svg, .png or .pdf")
 @JSON
 def runs_compare(
     first: Path, second: Path, platforms: tuple[str, ...], figure: Path | None, json_file: Path | None
@@ -82,7 +86,10 @@ def runs_compare(
     from crossperf.evaluation.compare import compare
     from crossperf.plain import to_json
     from crossperf.report import terminal as show
+    from crossperf.report.figures.drawn import refuse_unless_figure
 
+    if figure is not None:
+        refuse_unless_figure(figure)
     result = compare(first, second, platforms=platforms or None)
     show.comparison(result)
     if figure is not None:
@@ -119,7 +126,7 @@ def runs_info(table: Path, json_file: Path | None) -> None:
 @click.option("--platform", multiple=True, metavar="OLD=NEW", help="Another name for a platform; may be repeated.")
 @click.option("--app", multiple=True, metavar="OLD=NEW", help="Another name for an application.")
 @click.option("--input", multiple=True, metavar="OLD=NEW", help="Another name for an input.")
-@click.option("-o", "--output", type=PATH, required=True, help="The file to write; TABLE stays as it is.")
+@click.option("-o", "--output", type=NEW_FILE, required=True, help="The file to write; TABLE stays as it is.")
 def runs_rename(table: Path, output: Path, **names: tuple[str, ...]) -> None:
     """Write the runs of TABLE under other names to another file."""
     from crossperf.runs.renaming import rename

@@ -13,7 +13,7 @@ import click
 
 from crossperf.cli import schedule_jobs
 from crossperf.cli.completion import completing, policies
-from crossperf.cli.options import PATH, names, seed
+from crossperf.cli.options import NEW_FILE, PATH, names, seed
 from crossperf.cli.output import (
     JSON,
     announced,
@@ -66,7 +66,9 @@ def schedule() -> None:
 @click.option("--reference", help="Platform of a runs table that --truth is relative to.  [the most measured]")
 @click.option("--runs", "runs_file", type=PATH, help="Runs that a model predicts from.")
 @click.option("--source", help="Platform whose runs a model predicts from.  [the most measured]")
-@click.option("--figure", "figure_file", type=PATH, help="Draw the simulations, one above another: .png, .svg or .pdf.")
+@click.option(
+    "--figure", "figure_file", type=NEW_FILE, help="Draw the simulations, one above another: .png, .svg or .pdf."
+)
 @click.option(
     "--colour-by",
     type=click.Choice(["application", "platform"]),
@@ -144,15 +146,13 @@ def simulate(
 
 def _check(figure_file: Path | None, seeds: int | None, comparing: bool) -> None:
     """Raise where options do not go together, before anything takes time."""
-    from crossperf.report.figures.drawn import FORMATS
+    from crossperf.report.figures.drawn import refuse_unless_figure
 
     draw_into_files()
-
     if figure_file and comparing:
         raise SettingsError("--figure: found with --compare, expected one of them: a figure shows single simulations.")
-    if figure_file and figure_file.suffix[1:].lower() not in FORMATS:
-        expected = f"a name that ends in .{', .'.join(FORMATS)}"
-        raise SettingsError(f"--figure: found {str(figure_file)!r}, expected {expected}.")
+    if figure_file:
+        refuse_unless_figure(figure_file)
     if seeds and not comparing:
         raise SettingsError("--seeds: found without --compare, expected both: one seed is simulated without.")
 

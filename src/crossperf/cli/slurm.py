@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossperf.cli.completion import completing, policies
-from crossperf.cli.options import PATH, FiniteRange, client_of, seed
+from crossperf.cli.options import NEW_FILE, NEW_FOLDER, PATH, FiniteRange, client_of, seed
 from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
 
@@ -63,7 +63,7 @@ def _site(partitions: str | None, default: str | None = None) -> Site:
 
 
 @slurm.command()
-@click.option("-o", "--output", type=PATH, required=True, help="The folder: that of slurm.conf, or one to copy from.")
+@click.option("-o", "--output", type=NEW_FOLDER, required=True, help="The folder of slurm.conf, or one to copy from.")
 @_PARTITIONS
 @_DEFAULT
 @_SCALE_LIMITS
@@ -129,7 +129,7 @@ def _against_the_controller(site: Site, default: str | None) -> tuple[Site, list
 @click.option(
     "--half-life", "half_life_days", type=FiniteRange(1, 1e6), default=90.0, help="Days until a run counts half."
 )
-@click.option("-o", "--output", type=PATH, required=True, help="The table to write.")
+@click.option("-o", "--output", type=NEW_FILE, required=True, help="The table to write.")
 @_PARTITIONS
 @_DEFAULT
 @_POLICY
@@ -385,7 +385,7 @@ def _advice(
 @click.option("--jobcomp", type=PATH, help="Read the file of the plugin jobcomp/filetxt.")
 @click.option("--cluster", default="", show_default=False, help="The cluster's name, where the jobs do not name it.")
 @_PARTITIONS
-@click.option("-o", "--output", type=PATH, required=True, help="The runs (.jsonl) to add to.")
+@click.option("-o", "--output", type=NEW_FILE, required=True, help="The runs (.jsonl) to add to.")
 def learn(cluster: str, partitions: str | None, output: Path, **where: Any) -> None:
     """Add finished jobs to a runs table, each once: what 'crossperf slurm table --learned' goes by."""
     from crossperf.schedule.slurm import history

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from crossperf.cli.options import PATH, seed
+from crossperf.cli.options import NEW_FILE, seed
 from crossperf.cli.output import refuse_existing, wrote
 
 
 @click.command()
-@click.option("-o", "--output", type=PATH, required=True, help=".jsonl, .csv or .parquet")
+@click.option("-o", "--output", type=NEW_FILE, required=True, help=".jsonl, .csv or .parquet")
 @click.option("--apps", default=12, help="Applications.")
 @click.option("--inputs", default=8, help="Inputs of each application.")
 @click.option("--platforms", default=4, help="Platforms.")

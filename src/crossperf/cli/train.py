@@ -10,7 +10,7 @@ import click
 from crossperf.cli.completion import completing, models
 from crossperf.cli.options import (
     FEATURES,
-    PATH,
+    NEW_FOLDER,
     PLATFORMS,
     SAMPLE,
     SETTINGS,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @TABLE
-@click.option("-o", "--output", type=PATH, required=True, help="The model folder to make.")
+@click.option("-o", "--output", type=NEW_FOLDER, required=True, help="The model folder to make.")
 @click.option("--model", "name", default="crossperf", help="Which model to train.", shell_complete=completing(models))
 @seed("the model's random draws; --set seed=N has precedence")
 @PLATFORMS

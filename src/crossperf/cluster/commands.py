@@ -84,12 +84,12 @@ def gres_of(text: str) -> dict[str, int]:
 
 
 def seconds_of(limit: str) -> float | None:
-    """Return a time limit as Slurm writes it, in seconds; ``None`` where there is none.
+    """Return a time limit as Slurm writes it, in seconds; ``None`` where there is none, or no number that is a time.
 
     >>> seconds_of("90"), seconds_of("1:30"), seconds_of("1-12"), seconds_of("2-00:30:00"), seconds_of("UNLIMITED")
     (5400.0, 90.0, 129600.0, 174600.0, None)
     """
-    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", limit.strip())
+    match = re.fullmatch(r"(?:(\d{1,10})-)?(\d{1,10})(?::(\d{1,10}))?(?::(\d{1,10}))?", limit.strip())
     if match is None:
         return None
     days, *rest = match.groups()

@@ -5,7 +5,15 @@ from __future__ import annotations
 from crossperf.files.folders import Folder
 from crossperf.files.lines import add_lines, refuse_unless_lines
 from crossperf.files.locks import alone, locked
-from crossperf.files.replacing import naming, refuse_unless_json, refuse_unless_regular, whole, write_json
+from crossperf.files.replacing import (
+    naming,
+    refuse_unless_json,
+    refuse_unless_ours,
+    refuse_unless_reachable,
+    refuse_unless_regular,
+    whole,
+    write_json,
+)
 
 __all__ = [
     "Folder",
@@ -15,6 +23,8 @@ __all__ = [
     "naming",
     "refuse_unless_json",
     "refuse_unless_lines",
+    "refuse_unless_ours",
+    "refuse_unless_reachable",
     "refuse_unless_regular",
     "whole",
     "write_json",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crossperf.errors import CrossperfError
-from crossperf.files.replacing import beside, naming, sync
+from crossperf.files.replacing import beside, naming, refuse_unless_reachable, sync
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 #: What kernels and file systems answer that cannot let two names change places.
@@ -50,14 +50,13 @@ class Folder:
 
     def refuse_unless_free(self, target: Path, *, overwrite: bool) -> None:
         """Raise unless such a folder may be written there; worth asking before the work that fills it."""
+        refuse_unless_reachable(target, self.error, makes_folders=True)
         if not target.exists():
-            parent = Path(os.path.realpath(target)).parent
-            if parent.exists() and not os.access(parent, os.W_OK):
-                raise self.error(f"{target}: its folder cannot be written to. Choose another place.")
-        elif not self._replaceable(target):
+            return
+        if not self._replaceable(target):
             stranger = f"something that is not a crossperf {self.noun}, expected a new or a {self.noun} folder"
             raise self.error(f"{target}: found {stranger}. It was left as it is; choose another place.")
-        elif any(target.iterdir()) and not overwrite:
+        if any(target.iterdir()) and not overwrite:
             advice = "Choose another place, or replace it with overwrite=True."
             raise self.error(f"{target}: found a {self.noun} there already, expected a new folder. {advice}")
 

@@ -60,6 +60,36 @@ def refuse_unless_regular(path: str | os.PathLike[str], kind: type[CrossperfErro
     return target
 
 
+def refuse_unless_reachable(
+    path: str | os.PathLike[str], kind: type[CrossperfError] = CrossperfError, *, makes_folders: bool = False
+) -> None:
+    """Raise where no file or folder could be put: a loop of links, a folder that is none, is absent or is not ours.
+
+    It is worth asking before the work whose result goes there.
+
+    Parameters
+    ----------
+    makes_folders
+        Folders that are absent on the way are made by whoever writes, so the first that stands counts.
+    """
+    with naming(path, kind):
+        try:
+            facts = Path(path).stat()
+        except FileNotFoundError:
+            facts = None
+        target = Path(os.path.realpath(path))
+        folder = target.parent
+        while makes_folders and not folder.exists():
+            folder = folder.parent
+        if not folder.exists():
+            problem = f"the folder {Path(path).parent} does not exist. Make it, or choose another place."
+            raise kind(f"{os.fspath(path)}: {problem}", path=str(path))
+        if facts and stat.S_ISREG(facts.st_mode):
+            os.close(os.open(target, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))  # some refuse even root
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
 def _printed_into() -> Iterator[os.stat_result]:
     for descriptor in (1, 2):
         with contextlib.suppress(OSError):  # it is closed
@@ -83,7 +113,7 @@ def whole(path: str | os.PathLike[str], *, ours: Callable[[bytes], bool] | None 
     ours
         Tells by how a file begins whether it may be replaced; by default any regular file may. An empty one always is.
     """
-    target = _refuse_unless_ours(path, ours) if ours else refuse_unless_regular(path)
+    target = refuse_unless_ours(path, ours) if ours else refuse_unless_regular(path)
     with naming(path):
         before = target.stat() if target.exists() else None
         if before and not os.access(target, os.W_OK):
@@ -99,7 +129,8 @@ def whole(path: str | os.PathLike[str], *, ours: Callable[[bytes], bool] | None 
             part.unlink(missing_ok=True)
 
 
-def _refuse_unless_ours(path: str | os.PathLike[str], ours: Callable[[bytes], bool]) -> Path:
+def refuse_unless_ours(path: str | os.PathLike[str], ours: Callable[[bytes], bool]) -> Path:
+    """Return the file that a path leads to, there or not; one that begins as none of ours does raises."""
     target = refuse_unless_regular(path)
     with naming(path):
         is_ours = not target.exists() or target.stat().st_size == 0 or ours(head(target))
@@ -111,7 +142,7 @@ def _refuse_unless_ours(path: str | os.PathLike[str], ours: Callable[[bytes], bo
 
 def refuse_unless_json(path: str | os.PathLike[str]) -> None:
     """Raise where `write_json` would; worth asking before the work whose facts it is to hold."""
-    _refuse_unless_ours(path, is_own_json)
+    refuse_unless_ours(path, is_own_json)
 
 
 def head(path: Path) -> bytes:

@@ -12,8 +12,8 @@ import numpy as np
 from crossperf.arrays import Floats, Integers
 from crossperf.errors import CrossperfError
 
-#: No job runs for 30,000 years.
-LONGEST_S = 1e12
+#: No job runs for 30,000 years, nor for less than a nanosecond: a limit must be doubled a hundred times at most.
+LONGEST_S, SHORTEST_S = 1e12, 1e-9
 #: No job has a thousand million nodes.
 MOST_NODES = 10**9
 #: Beyond this a float is no exact whole number.
@@ -79,9 +79,9 @@ class Jobs:
 
     def __post_init__(self) -> None:
         for what, seconds in (("run time", self.run_s), ("requested time", self.requested_s)):
-            for j in np.flatnonzero(~((seconds > 0) & (seconds <= LONGEST_S)))[:1]:
+            for j in np.flatnonzero(~((seconds >= SHORTEST_S) & (seconds <= LONGEST_S)))[:1]:
                 odd = f"a {what} of {seconds[j]:g} s for job {j + 1:,}"
-                raise TraceError(f"{self.name}: found {odd}, expected seconds above 0 and up to {LONGEST_S:g}.")
+                raise TraceError(f"{self.name}: found {odd}, expected {SHORTEST_S:g} to {LONGEST_S:g}.")
         if self.follows is not None and (self.follows >= np.arange(len(self))).any():
             raise TraceError(f"{self.name}: found a job that follows one which arrives later, expected an earlier one.")
 

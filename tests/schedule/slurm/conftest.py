@@ -16,6 +16,7 @@ from crossperf.schedule.slurm.site import Site
 from crossperf.schedule.slurm.table import Key, KeyRow, PartitionChoice, PartitionFacts, PlacementTable, digest_of
 from tests.collect.real import need, unavailable
 from tests.schedule.slurm.cluster import PROGRAMS, Cluster, free_ports
+from tests.schedule.slurm.lua import LUAS
 
 SITE = Site.of("cpu=epyc-2,big=genoa,gpu=h200")
 FACTS = (
@@ -114,3 +115,14 @@ def no_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     conf = f"ClusterName=none\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort={free_ports(1)[0]}\nMessageTimeout=2\n"
     (tmp_path / "no-slurm.conf").write_text(conf + "NodeName=none\nPartitionName=none Nodes=none\n")
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "no-slurm.conf"))
+
+
+@pytest.fixture(params=LUAS)
+def lua(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    install(tmp_path)
+    return tmp_path

@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossperf.schedule.slurm import setup
+from crossperf.schedule.slurm import names, setup
+from crossperf.schedule.slurm.table import PlacementTable
 from tests.collect.real import need
 
 #: Debian's Slurm 22.05 brings Lua 5.1; later builds take 5.3 or 5.4.
 LUAS = ("lua5.1", "lua5.3", "lua5.4")
+#: What Slurm hands over where a job asks for nothing, and such a job.
+NOTHING = 4294967294
+JOB = {"name": "lmp", "user_name": "ann", "min_nodes": NOTHING, "min_cpus": 1, "time_limit": NOTHING}
 #: What the controller tells of its partitions; the numbers are those of slurm.h.
 PARTS: dict[str, dict[str, Any]] = {
     name: {
@@ -81,3 +85,18 @@ def place(
 ) -> list[dict[str, Any]]:
     """Return what becomes of jobs that are submitted one after the other."""
     return run(lua, folder, [{"job": job, "parts": PARTS if parts is None else parts} for job in jobs], PLACE)
+
+
+def write_table(folder: Path, table: PlacementTable) -> None:
+    """Write the table where the plugin in a folder looks for it."""
+    table.write(folder / setup.TABLE)
+
+
+def twins(lua: str, folder: Path, jobs: list[dict[str, Any]]) -> None:
+    """Assert that Lua and Python give jobs the same names."""
+    answers = run(lua, folder, jobs, NAMED)
+    for job, answer in zip(jobs, answers, strict=True):
+        nodes = 1 if job.get("min_nodes", NOTHING) == NOTHING else job["min_nodes"]
+        ours = names.named(job.get("name", ""), "", job.get("comment", ""), job.get("script", ""), nodes)
+        apps = [app.encode("latin-1").decode(errors="replace") for app in dict.fromkeys(answer["apps"])]
+        assert (apps, answer["input"], answer["off"]) == (list(ours.apps), ours.input, ours.off), job

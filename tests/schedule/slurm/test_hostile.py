@@ -14,9 +14,7 @@ from crossperf.schedule.slurm import names, setup
 from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PartitionFacts, PlacementTable
 from tests.schedule.slurm import hostile
 from tests.schedule.slurm.cluster import Cluster
-from tests.schedule.slurm.conftest import install
-from tests.schedule.slurm.lua import LUAS, PARTS, place, run
-from tests.schedule.slurm.test_lua import twins
+from tests.schedule.slurm.lua import PARTS, place, run, twins
 
 #: Seconds of a processor that one submission may take on a busy machine; the quadratic patterns took up to 27.
 ENOUGH_S = 0.5
@@ -29,17 +27,6 @@ for _, case in ipairs(CASES) do
   print(('{"status":%d,"seconds":%.6f,"hook":%s}'):format(status, os.clock() - start, text(debug.gethook())))
 end
 """
-
-
-@pytest.fixture(params=LUAS)
-def lua(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    install(tmp_path)
-    return tmp_path
 
 
 def timed(lua: str, folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:

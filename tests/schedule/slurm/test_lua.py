@@ -1,39 +1,17 @@
-"""``crossperf.lua`` outside of a controller: every branch, in every Lua that Slurm is built with."""
+"""``crossperf.lua`` outside of a controller: where jobs go, in every Lua that Slurm is built with."""
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from crossperf.schedule.slurm import names, setup
-from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, PlacementTable, checksum, digest_of
-from tests.schedule.slurm.conftest import SITE, TABLE, install, spoiled
-from tests.schedule.slurm.lua import LUAS, NAMED, PARTS, PLACE, place, run
-
-NOTHING = 4294967294
-JOB = {"name": "lmp", "user_name": "ann", "min_nodes": NOTHING, "min_cpus": 1, "time_limit": NOTHING}
-
-
-@pytest.fixture(params=LUAS)
-def lua(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    install(tmp_path)
-    return tmp_path
-
-
-def write(folder: Path, table: PlacementTable) -> None:
-    table.write(folder / setup.TABLE)
+from crossperf.schedule.slurm import setup
+from crossperf.schedule.slurm.table import KeyRow, PartitionChoice
+from tests.schedule.slurm.conftest import SITE, TABLE
+from tests.schedule.slurm.lua import JOB, NOTHING, PARTS, PLACE, place, run, write_table
 
 
 def test_a_known_job_is_sent_to_the_best_partition_and_its_user_reads_it(lua: str, folder: Path) -> None:
@@ -50,7 +28,7 @@ GENERAL = ["wrap", "run.sh", "JOB.SLURM", "python3.11", "a.out"]
 
 
 def test_a_name_that_jobs_of_many_programs_bear_is_no_name(lua: str, folder: Path) -> None:
-    write(folder, replace(TABLE, rows={(name, "", ""): TABLE.rows["lmp", "", ""] for name in GENERAL}))
+    write_table(folder, replace(TABLE, rows={(name, "", ""): TABLE.rows["lmp", "", ""] for name in GENERAL}))
     for done in place(lua, folder, *(JOB | {"name": name, "script": f"./{name}"} for name in GENERAL)):
         assert (done["partition"], done["admin_comment"]) == (None, None)
     (said,) = place(lua, folder, JOB | {"name": "run.sh", "comment": "app=a.out"})
@@ -204,7 +182,7 @@ def test_a_partition_that_the_user_may_not_see_is_not_chosen(lua: str, folder: P
 def test_what_the_table_does_not_know_of_a_partition_is_not_relied_on(lua: str, folder: Path) -> None:
     unknown = {"cpus": None, "memory_mb": None, "features": None, "gres": None}
     bare = tuple(replace(partition, **unknown) for partition in TABLE.partitions)
-    write(folder, replace(TABLE, partitions=bare))
+    write_table(folder, replace(TABLE, partitions=bare))
     asks = [{}, {"min_cpus": 2}, {"min_mem_per_node": 10}, {"features": "x86"}, {"tres_per_node": "gres:gpu:1"}]
     done = place(lua, folder, *(JOB | ask for ask in asks))
     assert [placed["partition"] for placed in done] == ["big", None, None, None, None]
@@ -217,30 +195,8 @@ def test_limits_are_scaled_to_the_top_of_the_range_only_where_the_site_asks_for_
     # 100 minutes, 0.25 times as long, 1.25 times that at the top of the range: 31.25, and no shorter than that.
     assert [placed["time_limit"] for placed in place(lua, folder, *jobs)] == [32, 1, 100, 60]
     slower = KeyRow((PartitionChoice("big", 30.0, 25.0, 40.0), PartitionChoice("cpu", 1.0, 1.0, 1.0)))
-    write(folder, replace(TABLE, rows={("lmp", "", ""): slower}))
+    write_table(folder, replace(TABLE, rows={("lmp", "", ""): slower}))
     assert place(lua, folder, jobs[0])[0]["time_limit"] == 1440, "not beyond what the partition allows"
-
-
-@pytest.mark.parametrize("how", list(spoiled()))
-def test_a_table_that_is_not_sound_changes_nothing(lua: str, folder: Path, how: str) -> None:
-    data = spoiled()[how]
-    (folder / setup.TABLE).unlink()
-    if data is not None:
-        (folder / setup.TABLE).write_bytes(data)
-    (done,) = place(lua, folder, JOB)
-    assert (done["status"], done["partition"], done["user"]) == (0, None, [])
-
-
-def test_a_stale_table_gives_lists_of_what_is_about_as_fast(lua: str, folder: Path) -> None:
-    write(folder, replace(TABLE, expires=int(time.time()) - 1))
-    (done,) = place(lua, folder, JOB)
-    assert done["partition"] == "big,gpu,cpu"
-    assert done["user"] == [
-        "crossperf: partitions big,gpu,cpu (genoa, h200, epyc-2), whichever starts it first: lmp takes about 2.5 min, "
-        "0.25 times as long on big as on cpu (range 0.2 to 0.312; predicted). Your own choice: -p PARTITION."
-    ]
-    write(folder, replace(TABLE, expires=int(time.time()) + 600))
-    assert place(lua, folder, JOB)[0]["partition"] == "big"
 
 
 def times(**relative: float) -> KeyRow:
@@ -261,14 +217,14 @@ LISTED: list[tuple[dict[str, float], str | None]] = [
 def test_without_the_queues_a_job_gets_a_list_of_what_takes_up_to_four_times_as_long_as_the_fastest(
     lua: str, folder: Path, relative: dict[str, float], expected: str | None
 ) -> None:
-    write(folder, replace(TABLE, policy="list", rows={("lmp", "", ""): times(**relative)}))
+    write_table(folder, replace(TABLE, policy="list", rows={("lmp", "", ""): times(**relative)}))
     (done,) = place(lua, folder, JOB)
     assert done["partition"] == expected
 
 
 def test_a_list_that_begins_with_the_default_partition_says_so(lua: str, folder: Path) -> None:
     rows = {("lmp", "", ""): times(cpu=1.0, big=2.0), ("hpcc", "", ""): replace(times(cpu=1.0, gpu=2.0), seconds=None)}
-    write(folder, replace(TABLE, policy="list", rows=rows))
+    write_table(folder, replace(TABLE, policy="list", rows=rows))
     first, second = place(lua, folder, JOB, JOB | {"name": "hpcc", "time_limit": 4294967295})
     assert "whichever starts it first: lmp takes about 10 min on cpu (predicted)." in first["user"][0]
     assert "whichever starts it first: hpcc is fastest on cpu (predicted)." in second["user"][0]
@@ -279,7 +235,7 @@ def test_no_job_goes_to_a_slower_partition_where_its_limit_might_end_it(lua: str
     row = times(cpu=1.0, big=2.0)
     for policy, choices in (("list", row.choices), ("turnaround", row.choices[::-1])):
         rows = {("lmp", "", ""): replace(row, choices=choices), ("hpcc", "", ""): KeyRow(choices)}
-        write(folder, replace(TABLE, policy=policy, rows=rows))
+        write_table(folder, replace(TABLE, policy=policy, rows=rows))
         jobs = [JOB | {"time_limit": minutes} for minutes in (24, 25)] + [JOB | {"name": "hpcc", "time_limit": 600}]
         sent = "cpu,big" if policy == "list" else "big"
         assert [done["partition"] for done in place(lua, folder, *jobs)] == [None, sent, None], policy
@@ -292,7 +248,7 @@ def with_gres(folder: Path, relative: dict[str, float], policy: str = "list") ->
     """Write a table where jobs get a GPU in 'gpu'."""
     partitions = (*TABLE.partitions[:2], replace(TABLE.partitions[2], adds="gpu:1"))
     rows = {("lmp", "", ""): times(**relative)}
-    write(folder, replace(TABLE, policy=policy, partitions=partitions, rows=rows))
+    write_table(folder, replace(TABLE, policy=policy, partitions=partitions, rows=rows))
 
 
 def test_a_job_that_is_sent_to_a_gpu_gets_one(lua: str, folder: Path) -> None:
@@ -319,7 +275,7 @@ def test_a_gpu_is_not_asked_for_in_a_list_with_partitions_that_have_none(lua: st
 def test_a_partition_whose_nodes_do_not_offer_what_jobs_would_get_is_not_chosen(lua: str, folder: Path) -> None:
     partitions = (*TABLE.partitions[:2], replace(TABLE.partitions[2], adds="gpu:8"))
     rows = {("lmp", "", ""): times(gpu=0.1, big=0.9, cpu=1.0)}
-    write(folder, replace(TABLE, policy="list", partitions=partitions, rows=rows))
+    write_table(folder, replace(TABLE, policy="list", partitions=partitions, rows=rows))
     assert place(lua, folder, JOB)[0]["partition"] == "big,cpu"
 
 
@@ -389,217 +345,9 @@ def test_in_shadow_mode_choices_are_noted_and_nothing_is_changed(lua: str, folde
     assert done["info"][0].startswith("crossperf would choose partition gpu (h200)")
 
 
-def test_a_pipe_in_the_place_of_the_table_keeps_nobody_waiting(lua: str, folder: Path) -> None:
-    """Opened for reading alone, a pipe waits for a writer, and slurmctld answered nobody any more."""
-    (folder / setup.TABLE).unlink()
-    os.mkfifo(folder / setup.TABLE)
-    (done,) = place(lua, folder, JOB)
-    assert (done["status"], done["partition"]) == (0, None)
-    assert "is no regular file" in done["info"][0]
-
-
-def test_a_table_that_cannot_be_read_is_said_to_be_so(lua: str, folder: Path) -> None:
-    (folder / setup.TABLE).unlink()
-    (folder / setup.TABLE).symlink_to(setup.TABLE)  # to itself
-    (done,) = place(lua, folder, JOB)
-    assert (done["status"], done["partition"]) == (0, None)
-    assert "the table cannot be read" in done["info"][0]
-    assert "Too many levels of symbolic links" in done["info"][0]
-
-
-@pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/full"])
-def test_a_device_in_the_place_of_the_table_is_no_table(lua: str, folder: Path, device: str) -> None:
-    (folder / setup.TABLE).unlink()
-    (folder / setup.TABLE).symlink_to(device)
-    (done,) = place(lua, folder, JOB)
-    assert (done["status"], done["partition"]) == (0, None)
-
-
 def test_a_job_is_noted_once_and_not_where_the_site_does_not_want_it(lua: str, folder: Path) -> None:
     odd = JOB | {"comment": "app=my%20code; input=a%3Bb%25"}
     assert place(lua, folder, odd)[0]["admin_comment"] == "crossperf app=my%20code input=a%3Bb%25", "nothing is chosen"
     assert place(lua, folder, JOB | {"admin_comment": "theirs"})[0]["admin_comment"] == "theirs"
     setup.write(folder, setup.files(folder, SITE, tag_jobs=False), overwrite=True)
     assert place(lua, folder, JOB)[0]["admin_comment"] is None
-
-
-def test_whatever_is_missing_or_odd_a_submission_goes_through(lua: str, folder: Path) -> None:
-    jobs: list[dict[str, Any]] = [{}, {"name": ""}, {"name": "lmp"}, {"name": "lmp", "min_nodes": "many"}]
-    jobs += [{"name": "lmp", "features": ""}, {"name": "%s %d \n", "script": "\0" * 10}, JOB | {"time_limit": -5}]
-    for parts in (PARTS, {}, {"big": {}}, {"big": {"state_up": 3, "total_nodes": "x"}}):
-        for done in place(lua, folder, *jobs, parts=parts):
-            assert done["status"] == 0
-
-
-@pytest.mark.parametrize("numbers", [b"a,b,", b"nan,nan,", b"inf,0.2,", b"-1,0.2,", b"0,0.2,"])
-def test_what_raises_inside_leaves_the_job_as_it_is(lua: str, folder: Path, numbers: bytes) -> None:
-    """Numbers that are no times come past the sums of a table that was written so."""
-    data = TABLE.to_bytes().replace(b"0.25,0.2,", numbers)
-    lines = data.split(b"\n")[1:-2]
-    body = b"".join(
-        line.rpartition(b"\t")[0] + b"\t" + checksum(line.rpartition(b"\t")[0]).encode() + b"\n" for line in lines
-    )
-    digest, header = b"0123456789abcdef", b"crossperf-table\t2\t%010d\t%010d\t0123456789abcdef\n"
-    start, end = len(header % (0, 0)), b"end\t" + digest + b"\n"
-    sizes = start + len(body) + len(end), start + body.index(b"site\t")
-    (folder / setup.TABLE).write_bytes(header % sizes + body + end)
-    (done,) = place(lua, folder, JOB)
-    assert (done["status"], done["partition"], done["user"]) == (0, None, [])
-    assert "left a job as it is" in done["info"][0]
-
-
-def test_without_its_module_the_plugin_lets_every_job_through(lua: str, folder: Path) -> None:
-    (folder / setup.MODULE).unlink()
-    (done,) = place(lua, folder, JOB)
-    assert (done["status"], done["partition"]) == (0, None)
-    assert "jobs are left as they are" in done["info"][0]
-    (folder / setup.MODULE).write_text("this is not Lua")
-    assert place(lua, folder, JOB)[0]["status"] == 0
-
-
-def test_a_table_that_is_a_folder_is_no_table(lua: str, folder: Path) -> None:
-    (folder / setup.TABLE).unlink()
-    (folder / setup.TABLE).mkdir()
-    (done,) = place(lua, folder, JOB)
-    assert (done["status"], done["partition"]) == (0, None)
-
-
-def test_names_with_tabs_breaks_and_letters_of_any_script_are_found(lua: str, folder: Path) -> None:
-    odd = ["a\tb", "a\nb", "a,b;c%d", "Ω-solver", "-", "key\tlmp", "x" * 300]
-    write(folder, replace(TABLE, rows={(name, "", ""): TABLE.rows["lmp", "", ""] for name in odd}))
-    done = place(lua, folder, *(JOB | {"name": name} for name in odd))
-    assert [placed["partition"] for placed in done] == ["big"] * len(odd)
-
-
-def test_every_key_of_a_large_table_is_found_and_none_besides(lua: str, folder: Path) -> None:
-    apps = [f"app{number}{'y' * (number % 97)}" for number in range(3_000)]
-    best = {app: ("big", "gpu")[number % 2] for number, app in enumerate(apps)}
-    rows = {
-        (app, "", ""): KeyRow((PartitionChoice(name, 0.5, 0.5, 0.5), PartitionChoice("cpu", 1, 1, 1)))
-        for app, name in best.items()
-    }
-    write(folder, replace(TABLE, rows=rows))
-    some = [*apps[::7], apps[-1]]
-    done = place(lua, folder, *(JOB | {"name": app} for app in some))
-    assert [placed["partition"] for placed in done] == [best[app] for app in some]
-    done = place(lua, folder, *(JOB | {"name": f"{app}z"} for app in apps[:100]))
-    assert {placed["partition"] for placed in done} == {None}
-
-
-SCRIPTS = [
-    "",
-    "#!/bin/bash\n#SBATCH -N 2\n",
-    "#!/bin/bash\nsrun ./lmp",
-    "module load x\nexport A=b\nOMP_NUM_THREADS=4 srun -n 4 --mpi=pmix --cpu-bind cores /opt/lmp/bin/lmp -in in",
-    "./prepare\nmpirun -np 8 --mca btl self --bind-to core ./solve in",
-    "mpirun --oversubscribe -x LD_LIBRARY_PATH solve",
-    "python3 -u train.py --epochs 3",
-    "srun python3.11 -m my.package --x",
-    "srun python",
-    "time ./a.out",
-    "env A=1 B=2 nice ./a.out",
-    "$APP --x",
-    "srun $APP\n./other",
-    "srun -n $SLURM_NTASKS ./app",
-    "A=$(pwd) ./app",
-    "cd dir && ./app",
-    "'./quoted app'",
-    '"/opt/x y"',
-    "./a.out > out 2>&1",
-    "  \t ./indented",
-    "srun -n 4 \\\n   --exclusive \\\n   ./continued",
-    "srun",
-    "srun -n",
-    "/",
-    "( ./sub )",
-    "exit",
-    "./dir/",
-    "julia --project=. run.jl",
-    "bash run.sh",
-    "if true; then\n  srun ./inside\nfi",
-    "ibrun ./tacc",
-    "a=b",
-    "-x",
-    "é/è",
-]
-
-
-def twins(lua: str, folder: Path, jobs: list[dict[str, Any]]) -> None:
-    """Assert that Lua and Python give jobs the same names."""
-    answers = run(lua, folder, jobs, NAMED)
-    for job, answer in zip(jobs, answers, strict=True):
-        nodes = 1 if job.get("min_nodes", NOTHING) == NOTHING else job["min_nodes"]
-        ours = names.named(job.get("name", ""), "", job.get("comment", ""), job.get("script", ""), nodes)
-        apps = [app.encode("latin-1").decode(errors="replace") for app in dict.fromkeys(answer["apps"])]
-        assert (apps, answer["input"], answer["off"]) == (list(ours.apps), ours.input, ours.off), job
-
-
-def test_the_controller_and_python_give_jobs_the_same_names(lua: str, folder: Path) -> None:
-    comments = [
-        "",
-        "app=x",
-        "app=x input=y",
-        "input=a=b;app=z",
-        "app=a%20b",
-        "app= input=",
-        "crossperf=off",
-        "noise, app=q",
-    ]
-    comments += [
-        "APP=x",
-        'app="my code" input="n=64 block=8";x=y',
-        'app="open',
-        'app=""',
-        "app=first app=second",
-        "crossperf=on",
-        "app=100%",
-    ]
-    jobs: list[dict[str, Any]] = [{"name": "job", "script": script} for script in SCRIPTS]
-    jobs += [{"name": "job", "comment": comment} for comment in comments]
-    jobs += [{"name": "job", "min_nodes": nodes} for nodes in (NOTHING, 1, 2, 3, 5, 64, 65, 1000)]
-    twins(lua, folder, jobs)
-
-
-WORDS = [
-    "srun",
-    "mpirun",
-    "-n",
-    "4",
-    "./a",
-    "b/c",
-    "python3",
-    "-m",
-    "x.y",
-    "A=1",
-    "$B",
-    "time",
-    "cd",
-    "--mca",
-    "\\\n",
-    "'q'",
-    ";",
-    "&&",
-]
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(st.sampled_from([*WORDS, "\n", "#"]), max_size=12), min_size=1, max_size=40))
-def test_they_agree_on_scripts_that_nobody_would_write(folder: Path, scripts: list[list[str]]) -> None:
-    twins("lua5.1", folder, [{"name": "job", "script": " ".join(words)} for words in scripts])
-
-
-def test_the_digests_of_keys_are_the_same_in_both(lua: str, folder: Path) -> None:
-    keys = [("lmp", "ann", "melt"), ("", "", ""), ("Ω\t%", "x" * 500, "a;b"), ("é" * 90, "", "nodes-4")]
-    program = """
-    local c = dofile(FOLDER .. "/crossperf.lua")
-    for _, k in ipairs(CASES) do print(text(c.digest_of("0a1b2c3d", k[1], k[2], k[3]))) end
-    """
-    assert run(lua, folder, keys, program) == [digest_of(key, "0a1b2c3d") for key in keys]
-
-
-def test_the_sums_of_lines_are_the_same_in_both(lua: str, folder: Path) -> None:
-    texts = ["", "a", "key\tlmp\t\t", "Ω" * 50, "z" * 1000]
-    program = (
-        'local c = dofile(FOLDER .. "/crossperf.lua")\nfor _, t in ipairs(CASES) do print(text(c.checksum(t))) end'
-    )
-    assert run(lua, folder, texts, program) == [checksum(text.encode()) for text in texts]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.collect.real import need, unavailable
-from tests.report.test_browser import FLAGS
+from tests.browser import launched
 from tests.serve.web.world import World
 
-try:
-    from playwright.sync_api import Browser, sync_playwright
-except ImportError:
-    sync_playwright = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -36,13 +34,7 @@ def address(world: World) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    if sync_playwright is None:
-        unavailable("playwright is not installed; pip install 'crossperf[dev]' brings it")
-    need("chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        yield launched
-        launched.close()
+    yield from launched()
 
 
 os.environ.setdefault("XDG_CACHE_HOME", "")  # maps of the tests' models are not kept in the user's cache

@@ -110,5 +110,5 @@ def _value(text: Any) -> Any:
 def _share(text: Any) -> float:
     try:
         return float(text) / 100.0
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 1.0

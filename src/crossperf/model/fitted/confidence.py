@@ -13,7 +13,7 @@ the exchangeable unit). Novelty is a VAE's likelihood, and the distance to known
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -238,8 +238,13 @@ class Forecast:
     novelty: NoveltyScores
 
     def __getitem__(self, rows: slice | Integers) -> Forecast:
-        log_relative_np, error_nbp = self.log_relative_np[rows], self.error_nbp[rows]
-        return Forecast(log_relative_np, error_nbp, self.coverage_nl[rows], self.novelty[rows])
+        return replace(
+            self,
+            log_relative_np=self.log_relative_np[rows],
+            error_nbp=self.error_nbp[rows],
+            coverage_nl=self.coverage_nl[rows],
+            novelty=self.novelty[rows],
+        )
 
     @property
     def _drawn_nbp(self) -> Floats:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossperf.errors import CrossperfError
-from crossperf.files import whole
+from crossperf.files import refuse_unless_ours, whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +24,23 @@ DPI = 160
 
 class NothingToDraw(CrossperfError):  # noqa: N818 - it is no error: the page shows its sentence in the figure's place
     """An evaluation does not hold what a figure shows; the message names what is missing and what would bring it."""
+
+
+def refuse_unless_figure(path: str | os.PathLike[str]) -> str:
+    """Return the format in which a figure is saved under a name; raise where it has none, or no figure stands there.
+
+    It is worth asking before the work that is to be drawn.
+    """
+    target = Path(path)
+    kind = target.suffix.removeprefix(".").lower()
+    if kind not in FORMATS:
+        raise CrossperfError(
+            f"{target}: found {f'the suffix {target.suffix!r}' if kind else 'no suffix'}, expected "
+            f".{', .'.join(FORMATS)}, which is the format to save in. Choose another name.",
+            path=str(target),
+        )
+    refuse_unless_ours(target, lambda beginning: beginning.startswith(_BEGINS[kind]))
+    return kind
 
 
 @dataclass(frozen=True)
@@ -60,15 +77,8 @@ class Drawn:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the figure as SVG, PNG or PDF, by the path's suffix; the file appears whole or not at all."""
-        target = Path(path)
-        kind = target.suffix.removeprefix(".").lower()
-        if kind not in FORMATS:
-            raise CrossperfError(
-                f"{target}: found {f'the suffix {target.suffix!r}' if kind else 'no suffix'}, expected "
-                f".{', .'.join(FORMATS)}, which is the format to save in. Choose another name.",
-                path=str(target),
-            )
-        with whole(target, ours=lambda beginning: beginning.startswith(_BEGINS[kind])) as part:
+        kind = refuse_unless_figure(path)
+        with whole(path) as part:
             part.write_bytes(self.as_bytes(kind))
 
     def as_bytes(self, kind: str) -> bytes:

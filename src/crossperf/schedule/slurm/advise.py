@@ -65,7 +65,7 @@ class Submission:
     @property
     def nodes(self) -> int:
         """The least number of nodes that was asked for; 1 where none was."""
-        least = re.match(r"(\d+)([kKmM]?)", self.options.get("nodes", ""))
+        least = re.match(r"(\d{1,10})(?!\d)([kKmM]?)", self.options.get("nodes", ""))
         times = {"k": 1024, "m": 1024**2}
         return max(1, int(least[1]) * times.get(least[2].lower(), 1)) if least else 1
 
