@@ -91,6 +91,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/slurm.py
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/workers.py
+	$(BIN)/python benchmarks/large.py --runs 1000000,4000000
 	$(BIN)/python benchmarks/campaign.py
 
 $(READY): pyproject.toml $(CONSTRAINTS) $(LOCK)

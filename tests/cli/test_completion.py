@@ -26,7 +26,7 @@ def offered(*words: str) -> list[str]:
 
 def test_commands_are_completed() -> None:
     assert offered("pr") == ["profile", "predict"]
-    assert offered("runs", "") == ["check", "compare", "info", "rename"]
+    assert offered("runs", "") == ["append", "check", "compare", "convert", "info", "rename"]
 
 
 def test_models_are_completed_alone_and_in_a_list() -> None:

@@ -13,7 +13,7 @@ import pytest
 from crossperf import cli
 from crossperf.cli.group import in_flags
 from crossperf.errors import CrossperfError, SettingsError
-from crossperf.runs.table import RunsTable
+from crossperf.runs.table import RunsTable, from_frame
 from tests.cli.test_cli import Crossperf, assert_one_sentence, crossperf, model_folder, new_file, runs_file
 
 __all__ = ["crossperf", "model_folder", "new_file", "runs_file"]
@@ -153,7 +153,7 @@ def test_a_command_that_fails_writes_no_json_to_stdout(crossperf: Crossperf) -> 
 def test_a_single_workload_is_not_trained_on(crossperf: Crossperf, toy_table: RunsTable, tmp_path: Path) -> None:
     frame = toy_table.frame
     first = frame.filter((frame["app"] == frame["app"][0]) & (frame["input"] == frame["input"][0]))
-    RunsTable(first, "one").write("one.csv")
+    from_frame(first).write("one.csv")
     done = crossperf("train", "one.csv", "-o", "model", "--model", "ridge")
     assert_one_sentence(done, "one.csv: found a single workload, expected at least 2")
     assert not Path("model").exists()

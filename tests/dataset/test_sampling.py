@@ -51,3 +51,22 @@ def test_train_and_evaluate_take_a_sample(tmp_path: Path) -> None:
     assert "trained ridge on 24 cells: 6 workloads" in CliRunner().invoke(commands, arguments).output
     arguments = ["evaluate", str(table), "--models", "median", "--sample", "24", "--folds", "2"]
     assert CliRunner().invoke(commands, arguments).exit_code == 0
+
+
+def test_about_the_same_share_of_every_application_is_drawn_and_one_workload_at_least() -> None:
+    runs = [run for run in toy.make_runs(apps=12, inputs=30, repeats=1, seed=3) if run.app != "app00"]
+    runs += [run for run in toy.make_runs(apps=12, inputs=30, repeats=1, seed=3) if run.app == "app00"][:8]
+    data = build(runs)
+    for seed in range(5):
+        part = sample(data, len(data) // 5, seed=seed)
+        assert part.apps == data.apps
+        share_a = np.bincount(part.app_w, minlength=12) / np.bincount(data.app_w, minlength=12)
+        assert share_a[1:] == pytest.approx(0.2, abs=0.05)
+
+
+def test_workloads_of_a_platform_that_was_seldom_measured_are_drawn_too() -> None:
+    runs = toy.make_runs(apps=4, inputs=50, repeats=1, seed=3)
+    rare = {("app0", "n7"), ("app2", "n3")}
+    kept = [run for run in runs if run.platform != "gpu-b" or (run.app, run.input) in rare]
+    part = sample(build(kept), 60)
+    assert rare <= set(part.workloads)

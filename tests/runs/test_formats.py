@@ -108,9 +108,9 @@ def test_brackets_in_a_file_name_stand_for_themselves(tmp_path: Path, kind: str)
     assert table.read(tmp_path / f"runs[1].{kind}").frame["app"].to_list() == ["runs[1]"]
 
 
-@pytest.mark.parametrize(("name", "found"), [("gone.csv", "no such file"), ("", "a folder")])
+@pytest.mark.parametrize(("name", "found"), [("gone.csv", "no such file"), ("", "an empty folder")])
 def test_a_path_without_a_file_is_refused(tmp_path: Path, name: str, found: str) -> None:
-    with pytest.raises(RunsTableError, match=f"found {found}, expected a runs table"):
+    with pytest.raises(RunsTableError, match=f"found {found}, expected a "):
         table.read(tmp_path / name)
 
 

@@ -118,7 +118,7 @@ def test_a_problem_reads_as_place_found_expected_advice() -> None:
 def test_a_problem_is_valid_json_whatever_value_it_is_about(value: Any, written: Any) -> None:
     facts = json.loads(json.dumps(Problem("x", "y", "z", 1, "c", value).to_json(), allow_nan=False))
     assert facts["value"] == written
-    assert set(facts) == {"found", "expected", "advice", "row", "column", "value", "severity", "message"}
+    assert set(facts) == {"found", "expected", "advice", "row", "column", "value", "severity", "file", "message"}
 
 
 @pytest.mark.parametrize(

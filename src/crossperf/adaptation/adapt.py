@@ -16,7 +16,6 @@ from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, Workload
 from crossperf.dataset.features import Features
 from crossperf.dataset.measured import Measured, measured_table
-from crossperf.dataset.pairing import platform_classes
 from crossperf.errors import DatasetError, ModelFolderError, SettingsError, did_you_mean, some_of
 from crossperf.model.fitted.adapted import Adapted, add_platform
 from crossperf.model.trained import TrainedModel
@@ -215,7 +214,7 @@ def _read(model: TrainedModel, runs: Source, platform: str | None) -> _New:
     return _New(
         where=table.path,
         platform=name,
-        platform_class=platform_classes(table).get(name, "unknown"),
+        platform_class=table.platform_classes.get(name, "unknown"),
         cells=cells,
         features=features,
         shots=np.array([number[workload] for workload in used], dtype=np.int64),

@@ -82,4 +82,4 @@ def table_platforms(context: click.Context) -> Iterable[str]:
     """Return the platforms of the table that the command line names."""
     from crossperf.runs import read
 
-    return list(read(_argument(context, "table"), need_runtime=False).frame["platform"].unique())
+    return read(_argument(context, "table"), need_runtime=False).platforms

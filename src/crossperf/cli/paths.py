@@ -10,6 +10,7 @@ import click
 
 from crossperf.errors import SettingsError
 from crossperf.files import refuse_unless_reachable, refuse_unless_regular
+from crossperf.runs.places import is_address
 
 #: Where the context of a command keeps the paths that it was given so far.
 _PATHS = "crossperf.paths"
@@ -25,7 +26,7 @@ class _Given(NamedTuple):
 class PathOfCommand(click.Path):
     """A path of a file or folder, which the command reads, or writes as one of the two.
 
-    One that is written is refused where the command reads it too, and where nothing can be put.
+    One that is written is refused where the command reads it too, where nothing can be put, and in an object store.
     """
 
     def __init__(self, role: Role = "read") -> None:
@@ -34,6 +35,9 @@ class PathOfCommand(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, checked against those that the command was given before it."""
+        if isinstance(value, str) and is_address(value) and param is not None and self._role != "read":
+            what = f"{_flag(param)}: found {value}, an address in an object store"
+            raise SettingsError(f"{what}, expected a file or folder of this machine. Copy it there afterwards.")
         path = super().convert(value, param, ctx)
         if ctx is not None and param is not None and not ctx.resilient_parsing and str(path) != "-":
             given = _Given(Path(os.fsdecode(path)), self._role != "read", _flag(param))

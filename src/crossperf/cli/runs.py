@@ -1,4 +1,4 @@
-"""``crossperf runs``: what is wrong with a runs table, what it holds, and other names for it."""
+"""``crossperf runs``: what is wrong with a runs table, what it holds, other formats and other names for it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from crossperf.cli.options import NEW_FILE, PATH, TABLE
+from crossperf.cli.options import NEW_FILE, NEW_FOLDER, PATH, TABLE
 from crossperf.cli.output import JSON, draw_into_files, refuse_existing, say, tell, write_facts, wrote
 from crossperf.errors import SettingsError, several
+from crossperf.runs.places import spelled
 
 
 @click.group()
 def runs() -> None:
-    """Check a runs table, describe or rename what it holds, or compare two."""
+    """Check, describe, convert, add to or rename a runs table, or compare two."""
 
 
 @runs.command("check")
@@ -25,12 +26,51 @@ def runs_check(table: Path, json_file: Path | None) -> int:
 
     problems = check(table)
     for problem in problems:
-        tell(f"{problem.severity}: {table}: {problem}")
+        tell(f"{problem.severity}: {spelled(table)}: {problem}")
     errors = sum(problem.severity == "error" for problem in problems)
     verdict = "cannot be used" if errors else "can be used"
-    tell(f"{table} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
+    tell(f"{spelled(table)} {verdict}; errors: {errors:,}, warnings: {len(problems) - errors:,}")
     write_facts(json_file, lambda: {"problems": [problem.to_json() for problem in problems]})
     return 1 if errors else 0
+
+
+@runs.command("convert", epilog="Such as: crossperf runs convert 'logs/*.jsonl' -o runs --by platform")
+@TABLE
+@click.option("-o", "--output", type=NEW_FOLDER, required=True, help="The file to write; with --by the folder to make.")
+@click.option("--by", metavar="COLUMN", help="A folder of Parquet, divided by a column such as platform.")
+def runs_convert(table: Path, output: Path, by: str | None) -> None:
+    """Write the runs of TABLE in another format: .jsonl, .csv, .parquet, or a folder of Parquet.
+
+    TABLE stays as it is, and nothing that stands at OUTPUT is replaced. It may be larger than memory.
+    """
+    from crossperf.runs.moving import convert
+
+    refuse_existing(output)
+    result = convert(table, output, by=by)
+    for problem in result.warnings:
+        say(f"warning: {problem}")
+    tell(f"converted {several(len(result), 'run')}")
+    wrote(output)
+
+
+@runs.command("append", epilog="Such as: crossperf runs append node-7.jsonl -o runs")
+@TABLE
+@click.option(
+    "-o",
+    "--output",
+    type=NEW_FOLDER,
+    required=True,
+    help="A .jsonl file, or a folder of Parquet; made if it is not there.",
+)
+def runs_append(table: Path, output: Path) -> None:
+    """Add the runs of TABLE to another table. Several commands may add to one table at the same time.
+
+    A table that cannot be used is refused, and nothing is added.
+    """
+    from crossperf.runs.moving import add
+
+    count = add(table, output)
+    tell(f"added {several(count, 'run')} to {output}")
 
 
 @runs.command("compare")

@@ -195,7 +195,8 @@ def _of_model(folder: Path, truth: RelativeTimes, runs_file: Path | None, source
         raise SettingsError(f"--predictions {folder}: a model predicts from runs, expected --runs TABLE with them.")
     saved, table = store.load(folder), read(runs_file)
     known = [name for name in saved.sources if name in truth.modes]
-    counts = {name: table.succeeded.filter(pl.col("platform") == name)["input"].len() for name in known}
+    runs_on = table.select("platform").to_series()
+    counts = {name: int((runs_on == name).sum()) for name in known}
     source = source or max(counts, key=lambda name: counts[name], default=None)
     if source not in counts or not counts[source]:
         raise SettingsError(

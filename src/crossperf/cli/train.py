@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,13 +15,17 @@ from crossperf.cli.options import (
     SAMPLE,
     SETTINGS,
     TABLE,
+    FiniteRange,
     names,
     overwrite,
     seed,
     settings_of,
 )
-from crossperf.cli.output import progress_bar, tell_needs, wrote
+from crossperf.cli.output import progress_bar, say, tell_needs, wrote
 from crossperf.errors import CrossperfError, SettingsError
+
+if TYPE_CHECKING:
+    from crossperf.dataset import Dataset
 
 
 @click.command()
@@ -32,6 +36,12 @@ from crossperf.errors import CrossperfError, SettingsError
 @PLATFORMS
 @FEATURES
 @SAMPLE
+@click.option(
+    "--memory",
+    type=FiniteRange(0.5),
+    metavar="GB",
+    help="Learn from what fits into so much memory; by default the free.",
+)
 @SETTINGS
 @overwrite("model")
 def train(
@@ -42,10 +52,15 @@ def train(
     platforms: str | None,
     features: Any,
     sample: int | None,
+    memory: float | None,
     settings: tuple[str, ...],
     overwrite: bool,
 ) -> None:
-    """Train a model on all of TABLE and save it as a folder."""
+    """Train a model on TABLE and save it as a folder.
+
+    Of a table that is too long for the memory, or for half an hour on two cores, whole workloads are drawn: about the
+    same share of every application and of every set of platforms. --sample chooses how many cells.
+    """
     from crossperf import dataset, model
     from crossperf.model import store
     from crossperf.report import terminal as show
@@ -55,7 +70,7 @@ def train(
     model.make(name, **chosen).refuse_unless_savable()
     store.refuse_unless_free(output, overwrite=overwrite)
     data = dataset.build(table, platforms=names(platforms), features=features)
-    data = dataset.sample(data, sample, seed=seed) if sample else data
+    data = _part_of(data, name, sample, memory, seed)
     tell_needs([name], data)
     with progress_bar(f"training {name}") as progress:
         progress(f"{len(data):,} cells", 0, 1)
@@ -72,3 +87,22 @@ def train(
     trained.save(output, overwrite=overwrite)
     show.training(trained)
     wrote(output)
+
+
+def _part_of(data: Dataset, name: str, cells: int | None, memory: float | None, seed: int) -> Dataset:
+    """Return what is learned from, and say what is left out."""
+    from crossperf import dataset
+    from crossperf.model import needs
+
+    if cells is not None:
+        part = dataset.sample(data, cells, seed=seed)
+    else:
+        free = None if memory is None else memory * needs.GIGABYTE - needs.held_bytes()
+        part = needs.drawn(data, name, most_bytes=free, seed=seed)
+    if len(part) < len(data):
+        say(
+            f"note: learns from {len(part):,} of {len(data):,} cells: {len(part.workloads):,} of "
+            f"{len(data.workloads):,} workloads, of {len(part.apps):,} of {len(data.apps):,} applications; the others "
+            "are left out. --sample CELLS takes another number."
+        )
+    return part

@@ -86,9 +86,10 @@ class Cells:
     def runnable_wp(self) -> Mask:
         """Which platforms can run each workload: all of them where it is not stated."""
         kinds = list(zip(self.platforms, self.platform_classes, strict=True))
-        stated_w = map(versions, self.runnable_w or [None] * len(self.workloads))
-        by_workload = [[can_run(names, *kind) for kind in kinds] for names in stated_w]
-        return np.array(by_workload, dtype=bool).reshape(len(self.workloads), len(kinds))
+        if not self.runnable_w:
+            return np.ones((len(self.workloads), len(kinds)), bool)
+        able = {text: [can_run(versions(text), *kind) for kind in kinds] for text in set(self.runnable_w)}
+        return np.array([able[text] for text in self.runnable_w], dtype=bool).reshape(len(self.workloads), len(kinds))
 
     @property
     def complete_w(self) -> Mask:

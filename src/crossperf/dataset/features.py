@@ -171,8 +171,17 @@ class Features:
     @classmethod
     def of(cls, measured_nc: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
         """Return the features of cells: counters and events as measured, the runtime, the source platform one-hot."""
-        one_hot_np = np.eye(len(columns.sources))[source_n]
-        return cls(np.column_stack([measured_nc, runtime_s_n, one_hot_np]), columns)
+        values_nf = np.zeros((len(runtime_s_n), len(columns)))
+        values_nf[:, : len(columns.measured)] = measured_nc.reshape(len(values_nf), len(columns.measured))
+        return cls.filled(values_nf, runtime_s_n, source_n, columns)
+
+    @classmethod
+    def filled(cls, values_nf: Floats, runtime_s_n: Floats, source_n: Integers, columns: Columns) -> Features:
+        """Return features in a matrix that holds what was measured, and zeros where the rest is written here."""
+        runtime = len(columns.measured)
+        values_nf[:, runtime] = runtime_s_n
+        values_nf[np.arange(len(values_nf)), runtime + 1 + source_n] = 1.0
+        return cls(values_nf, columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Features]) -> Features:

@@ -19,12 +19,9 @@ from crossperf.errors import PredictError, did_you_mean, some_of
 from crossperf.records import OK, Run
 from crossperf.runs.events import EVENT_PREFIX, EVENTS, events_of
 from crossperf.runs.rules import COUNTER_PREFIX
-from crossperf.runs.summary import WORKLOAD, runnable_of
-from crossperf.runs.visits import CELL, with_visits
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from crossperf.runs.grouping import Grouped
     from crossperf.runs.table import RunsTable
 
 
@@ -115,48 +112,68 @@ def measured_table(
     features
         ``table1``: the counters of the paper's Table I. ``counters``: all counters. ``all``: raw events as well.
     """
-    import polars as pl
-
-    frame = table.succeeded.lazy()
-    if platforms is not None:
-        frame = frame.filter(pl.col("platform").is_in(list(platforms)))
-    wanted = {COUNTER_PREFIX + name for name in TABLE_1} if features == "table1" else table.counters
-    columns = [name for name in table.counters if name in wanted]
-    visits = with_visits(frame).group_by(*CELL, "visit").agg(pl.col(RUNTIME).median())
-    later = (2 * pl.col("visit").rank("dense") > pl.len() + 1).over(CELL).alias("later")
-    times = (
-        visits.with_columns(later)
-        .group_by(CELL)
-        .agg(
-            pl.col(RUNTIME).median(),
-            pl.col(RUNTIME).filter(~pl.col("later")).median().alias("earlier_s"),
-            pl.col(RUNTIME).filter("later").median().alias("later_s"),
-        )
-    )
-    if features == "all" and (events := table.events).width > 1:
-        frame = frame.join(events.lazy(), on=EVENTS, how="left")
-        columns += events.columns[1:]
-    counters = frame.group_by(CELL).agg(pl.col(name).median() for name in columns)
-    known = runnable_of(table.frame).lazy()
-    cells = times.join(counters, on=CELL).join(known, on=WORKLOAD, how="left").sort(CELL).collect()
-    kept = [name for name in columns if cells[name].null_count() < cells.height]
+    cells = CellMedians.of(table, platforms, features=features)
+    grouped, stated = cells.grouped, cells.runnable_of_workloads
     return Measured(
         where=table.path,
-        names=tuple(name.removeprefix(COUNTER_PREFIX) for name in kept),
-        app_n=tuple(cells["app"]),
-        input_n=tuple(cells["input"]),
-        platform_n=tuple(cells["platform"]),
-        # A frame without columns has no rows either, so a table without counters needs its own.
-        values_nc=_floats(cells.select(kept)) if kept else np.empty((cells.height, 0)),
-        runtime_s_n=_floats(cells.select(RUNTIME))[:, 0],
-        runtime_s_halves_hn=_floats(cells.select("earlier_s", "later_s")).T,
+        names=cells.names,
+        app_n=tuple(grouped.names("apps")),
+        input_n=tuple(grouped.names("inputs")),
+        platform_n=tuple(grouped.names("platforms")),
+        values_nc=cells.values_nf,
+        runtime_s_n=cells.runtime_s_n,
+        runtime_s_halves_hn=cells.runtime_s_halves_hn,
         failed_runs=table.n_failed,
-        runnable_n=tuple(cells["runnable"]),
+        runnable_n=tuple(stated[w] for w in table.index.workload_c[grouped.number_c].tolist()),
     )
 
 
-def _floats(frame: pl.DataFrame) -> Floats:
-    return np.ascontiguousarray(frame.fill_null(np.nan).to_numpy().astype(np.float64))
+@dataclass(frozen=True, eq=False)
+class CellMedians:
+    """The medians of a table's cells, which are numbers in its index: no name of four million is written out.
+
+    ``values_nf`` holds the counters and events of ``names``, and behind them columns of zeros for whoever goes on to
+    fill it: a second matrix may not fit into memory. ``runnable_of_workloads`` is by the workloads of the index.
+    """
+
+    grouped: Grouped
+    names: tuple[str, ...]
+    values_nf: Floats
+    runtime_s_n: Floats
+    runtime_s_halves_hn: Floats
+    runnable_of_workloads: list[str | None]
+
+    @classmethod
+    def of(
+        cls, table: RunsTable, platforms: Sequence[str] | None = None, *, features: FeatureSet = "all", more: int = 0
+    ) -> CellMedians:
+        """Return the medians of the cells on some platforms, or on all, with `more` columns of zeros behind them."""
+        from crossperf.runs.grouping import Grouped, runnable_of
+
+        grouped = Grouped.of(table, platforms)
+        names, values_nf = _medians(table, grouped, features, more)
+        runtime_s_n, *halves_hn = grouped.times(table.column(RUNTIME))
+        return cls(grouped, names, values_nf, runtime_s_n, np.stack(halves_hn), runnable_of(table))
+
+    def __len__(self) -> int:
+        return len(self.grouped)
+
+
+def _medians(table: RunsTable, grouped: Grouped, features: FeatureSet, more: int) -> tuple[tuple[str, ...], Floats]:
+    """Return the counters and events that any cell has, by name, and their medians with columns of zeros behind."""
+    wanted = {COUNTER_PREFIX + name for name in TABLE_1} if features == "table1" else table.counters
+    counters = [name for name in table.counters if name in wanted]
+    events = table.events.columns[1:] if features == "all" else []
+    values_nf = np.zeros((len(grouped), len(counters) + len(events) + more))
+    kept: list[str] = []
+    for name in (*counters, *events):
+        medians_n = grouped.medians(table.event(name) if name.startswith(EVENT_PREFIX) else table.column(name))
+        if not np.isnan(medians_n).all():
+            values_nf[:, len(kept)] = medians_n
+            kept.append(name.removeprefix(COUNTER_PREFIX))
+    values_nf[:, len(kept) :] = 0.0
+    width = len(kept) + more
+    return tuple(kept), values_nf if width == values_nf.shape[1] else np.ascontiguousarray(values_nf[:, :width])
 
 
 def measured_runs(runs: Sequence[Run], where: str = "runs") -> Measured:

@@ -8,7 +8,7 @@ is fitted: scaling belongs to the estimators, which see training rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -19,7 +19,7 @@ import numpy as np
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.cells import Cells, Split, TableFacts, Workload
 from crossperf.dataset.features import FEATURE_SETS, TABLE_1, Columns, Features, FeatureSet
-from crossperf.dataset.measured import Measured, measured_table
+from crossperf.dataset.measured import CellMedians, Measured
 from crossperf.errors import DatasetError, SettingsError, did_you_mean, some_of
 from crossperf.runs.summary import info
 from crossperf.runs.table import RunsTable, Source, read_runs
@@ -158,7 +158,8 @@ def build(source: Source, *, platforms: Sequence[str] | None = None, features: F
     Parameters
     ----------
     source
-        A path, a `RunsTable`, records, or a data frame of pandas, Polars or pyarrow.
+        A path, a folder, a pattern or an address of runs (see `read_runs`), a `RunsTable`, records, or a data frame of
+        pandas, Polars or pyarrow.
     platforms
         The platforms to keep, in the order of the answer; all of the table's, by name, when ``None``.
     features
@@ -181,55 +182,62 @@ def build(source: Source, *, platforms: Sequence[str] | None = None, features: F
         raise SettingsError(message, argument="features")
     table = read_runs(source)
     names = _chosen_platforms(table, platforms)
-    measured = measured_table(table, names, features=features)
-    if not len(measured):
+    facts = TableFacts(
+        path=table.path,
+        fingerprint=table.fingerprint,
+        runs=len(table),
+        failed_runs=table.n_failed,
+        warnings=len(table.warnings),
+        platforms=names,
+        info=info(table),
+    )
+    cells = CellMedians.of(table, names, features=features, more=1 + len(names))
+    if not len(cells):
         raise DatasetError(f"{table.path}: found no successful run, expected at least one.", path=table.path)
-    if features == "table1" and not measured.names:
+    if features == "table1" and not cells.names:
         raise DatasetError(
             f"{table.path}: found none of the {len(TABLE_1)} counters of Table I, expected some of {some_of(TABLE_1)}. "
             "Use all counters that the table has (features='counters').",
             path=table.path,
         )
-    workloads = measured.workloads
-    number = {workload: i for i, workload in enumerate(workloads)}
-    workload_n = np.array([number[workload] for workload in measured.workload_of_n], dtype=np.int64)
-    log_time_wp, *halves_wp = paired(measured, workloads, names)
+    number_n, index = cells.grouped.number_c, table.index
+    workload_w, workload_n = np.unique(index.workload_c[number_n], return_inverse=True)
+    workloads = index.workloads_of(workload_w)
+    source_n = index.platform_places(names)[index.platform_c[number_n]]
+    times = (cells.runtime_s_n, *cells.runtime_s_halves_hn)
+    log_time_wp, *halves_wp = (_by_platform(own_n, workload_n, source_n, len(names)) for own_n in times)
     if np.isnan(log_time_wp).any(axis=1).all():
         raise DatasetError(
             f"{table.path}: none of {len(workloads):,} workloads ran on all {len(names)} platforms, expected at "
             "least one that can and did. Measure one everywhere, or choose platforms that share workloads.",
             path=table.path,
         )
-    classes = platform_classes(table)
-    facts = TableFacts(
-        path=table.path,
-        fingerprint=table.fingerprint,
-        runs=table.frame.height,
-        failed_runs=table.n_failed,
-        warnings=len(table.warnings),
-        apps=len(set(measured.app_n)),
-        workloads=len(workloads),
-        platforms=names,
-        info=info(table),
-    )
+    classes = table.platform_classes
     return Dataset(
         platforms=names,
         platform_classes=tuple(classes.get(name, "unknown") for name in names),
         workloads=workloads,
         log_time_wp=log_time_wp,
-        workload_n=workload_n,
-        source_n=measured.numbers_of(names),
-        features=measured.features(Columns.of(measured.names, names)),
+        workload_n=workload_n.astype(np.int64),
+        source_n=source_n,
+        features=Features.filled(cells.values_nf, cells.runtime_s_n, source_n, Columns.of(cells.names, names)),
         log_time_halves_hwp=np.stack(halves_wp),
-        table=facts,
-        runnable_w=_runnable(measured),
+        table=replace(facts, apps=len({app for app, _ in workloads}), workloads=len(workloads)),
+        runnable_w=_runnable(cells.runnable_of_workloads[w] for w in workload_w.tolist()),
     )
 
 
-def _runnable(measured: Measured) -> tuple[str | None, ...]:
-    """Return where each workload can run, in their order; nothing where no workload tells."""
-    by_workload = dict(zip(measured.workload_of_n, measured.runnable_n, strict=False))
-    return tuple(by_workload[own] for own in measured.workloads) if any(by_workload.values()) else ()
+def _runnable(stated: Iterable[str | None]) -> tuple[str | None, ...]:
+    """Return where each workload can run; nothing where no workload tells."""
+    by_workload = tuple(stated)
+    return by_workload if any(by_workload) else ()
+
+
+def _by_platform(runtime_s_n: Floats, workload_n: Integers, platform_n: Integers, platforms: int) -> Floats:
+    """Return log times by workload and platform, NaN where there is none."""
+    log_time_wp = np.full((int(workload_n.max(initial=-1)) + 1, platforms), np.nan)
+    log_time_wp[workload_n, platform_n] = np.log(runtime_s_n)
+    return log_time_wp
 
 
 def paired(measured: Measured, workloads: Sequence[Workload], platforms: Sequence[str]) -> list[Floats]:
@@ -248,7 +256,7 @@ def paired(measured: Measured, workloads: Sequence[Workload], platforms: Sequenc
 
 
 def _chosen_platforms(table: RunsTable, platforms: Sequence[str] | None) -> tuple[str, ...]:
-    measured = sorted(table.succeeded["platform"].unique())
+    measured = table.platforms
     names = tuple(measured if platforms is None else dict.fromkeys(platforms))
     for name in names:
         if name not in measured:
@@ -266,13 +274,6 @@ def _chosen_platforms(table: RunsTable, platforms: Sequence[str] | None) -> tupl
             path=table.path,
         )
     return names
-
-
-def platform_classes(table: RunsTable) -> dict[str, str]:
-    """Return the class of each platform of a table that names one."""
-    if "platform_class" not in table.frame.columns:
-        return {}
-    return dict(table.frame.select("platform", "platform_class").drop_nulls().unique().iter_rows())
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def make_table(
     for platform in make_platforms(platforms, rng):
         log_s_w = np.log(law(programs, platform)).repeat(repeats)
         runtime_s_w = np.exp(log_s_w + noise * rng.standard_normal(len(log_s_w)))
-        counters = _counters(programs, platform, repeats, noise / 5, rng)
+        counters = draw_counters(programs, platform, repeats, noise / 5, rng)
         names = {"platform": platform.name, "platform_class": platform.platform_class, "source_tool": "toy"}
         facts = {name: pl.lit(text) for name, text in names.items()}
         frames.append(cells.with_columns(*counters, **facts, runtime_s=pl.Series(runtime_s_w)))
@@ -164,7 +164,7 @@ def make_runs(
     return make_table(apps, inputs, platforms, repeats, noise, seed).runs()
 
 
-def _counters(
+def draw_counters(
     programs: Programs, platform: ToyPlatform, repeats: int, noise: float, rng: np.random.Generator
 ) -> list[pl.Series]:
     """Return the counters as this platform's tools would report them, each repeat with its own error."""

@@ -91,7 +91,7 @@ def compare(first: Source, second: Source, *, platforms: Sequence[str] | None = 
     (1.0, 1.0)
     """
     tables = [read_runs(first), read_runs(second)]
-    known = [set(table.succeeded["platform"]) for table in tables]
+    known = [set(table.platforms) for table in tables]
     shared = sorted(known[0] & known[1]) if platforms is None else list(platforms)
     if not shared:
         problem = f"{tables[1].path}: found {some_of(sorted(known[1]))}, expected a platform of {tables[0].path}"

@@ -1,10 +1,17 @@
-"""How much memory a model takes to learn, known before the work starts; measured, see ``docs/limits.md``."""
+"""How much memory a model takes to learn, known before the work starts; measured, see ``docs/limits.md``.
+
+`drawn` is the rule for tables that are too long: a part that fits, of whole workloads.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crossperf.dataset.pairing import Dataset
 
 GIGABYTE = 10**9
 
@@ -13,7 +20,8 @@ GIGABYTE = 10**9
 class MemoryNeed:
     """Bytes that a fit takes: whatever the table, for each cell, each number of a cell, and each pair of cells.
 
-    The numbers of a cell are its features and its times. Pairs are of the first `paired` cells.
+    The numbers of a cell are its features and its times. Pairs are of the first `paired` cells. From `most_cells` on a
+    fit takes more than about half an hour on two cores.
     """
 
     base: float
@@ -21,6 +29,7 @@ class MemoryNeed:
     each_number: float = 8.0
     each_pair: float = 0.0
     paired: int = 0
+    most_cells: int = 10**9
 
     def bytes_for(self, cells: int, features: int, platforms: int) -> float:
         """Return about how many bytes a fit takes at its peak.
@@ -39,8 +48,9 @@ class MemoryNeed:
 
 #: By model, as measured (``docs/limits.md``); one that is not here takes what `_OTHERS` tells.
 _NEEDS = {
-    # Trees take most; the Gaussian process of up to 8,000 cells takes 1.7 GB.
-    "crossperf": MemoryNeed(0.5e9, 28_000.0, 350.0, 26.0, 8000),
+    # Trees take most; the Gaussian process of up to 8,000 cells takes 1.7 GB. Half an hour is worked out from 3.9 ms of
+    # CPU a cell at 103,296 cells of 8 platforms, with room for growth.
+    "crossperf": MemoryNeed(0.5e9, 28_000.0, 350.0, 26.0, 8000, most_cells=400_000),
     "random-forest": MemoryNeed(0.4e9, 12_000.0, 200.0),
     "extra-trees": MemoryNeed(0.4e9, 12_000.0, 200.0),
 }
@@ -52,10 +62,38 @@ def need_of(name: str) -> MemoryNeed:
     return _NEEDS.get(name, _OTHERS)
 
 
+def drawn(data: Dataset, name: str, *, most_bytes: float | None = None, seed: int = 0) -> Dataset:
+    """Return what a model learns from by default: the dataset, or of a long one whole workloads drawn in strata.
+
+    As many cells are kept as fit into the memory, and no more than the model learns from in about half an hour on two
+    cores; see `crossperf.dataset.sample` for how they are drawn.
+
+    Parameters
+    ----------
+    most_bytes
+        The memory that the fit may take; by default what is free on this machine.
+    """
+    from crossperf.dataset.sampling import sample
+
+    need, free = need_of(name), free_bytes() if most_bytes is None else most_bytes
+    most = need.most_cells
+    if free is not None:
+        most = min(most, need.cells_within(free, len(data.features.columns), len(data.platforms)))
+    return sample(data, max(most, _FEWEST), seed=seed)
+
+
 def free_bytes() -> float | None:
     """Return the memory that a process can still have here, as the kernel and a container's limit tell; or ``None``."""
     free = [number for number in (_available(), _within_container()) if number is not None]
     return min(free) if free else None
+
+
+def held_bytes() -> float:
+    """Return the memory that this process has now."""
+    try:
+        return float(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _available() -> float | None:

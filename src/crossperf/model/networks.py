@@ -27,7 +27,17 @@ except ImportError as error:
     raise MissingDependencyError("The networks need PyTorch: pip install 'crossperf[torch]'") from error
 
 from crossperf.model.learn import vae as v
-from crossperf.model.learn.training import Batch, Stepper, batches, device_for, plain, robust_loss, seeded, watched
+from crossperf.model.learn.training import (
+    AT_ONCE,
+    Batch,
+    Stepper,
+    batches,
+    device_for,
+    plain,
+    robust_loss,
+    seeded,
+    watched,
+)
 
 #: The VAE is held by its KL term, and needs little of this.
 _VAE_WEIGHT_DECAY = 1e-4
@@ -102,7 +112,7 @@ class _Network(Predictor):
         held = cells[held_n]
         network.eval()
         with torch.no_grad():
-            predicted_np = self._forward(network, held.x_nf, held.seen_nf)
+            predicted_np = self._answers(network, held)
             tried = [_Tried(sized, kept, float(robust_loss(kept * predicted_np, held))) for kept in _KEPT]
         return min(tried, key=lambda own: own.loss)
 
@@ -116,7 +126,8 @@ class _Network(Predictor):
             inputs.centre_on(cells.x_nf, cells.seen_nf)
             train_n, held_out_n = self._hold_out(groups.workload_n, self.validation_share)
             watch = self._loss_of(network, cells[held_out_n]) if len(held_out_n) else None
-            self._train(network, cells[train_n], groups.cpu_n[train_n], watch)
+            seen = cells[train_n] if len(held_out_n) else cells  # a copy of millions of cells may not fit
+            self._train(network, seen, groups.cpu_n[train_n], watch)
             inputs.fold_into(first_layer)
         return network, bins
 
@@ -133,7 +144,11 @@ class _Network(Predictor):
         return seen_nf * (torch.rand_like(seen_nf) >= self._sized.mask_share)
 
     def _loss_of(self, network: nn.Module, held: Batch) -> Watch:
-        return lambda: float(robust_loss(self._forward(network, held.x_nf, held.seen_nf), held))
+        return lambda: float(robust_loss(self._answers(network, held), held))
+
+    def _answers(self, network: nn.Module, cells: Batch) -> Tensor:
+        """Return the standardised targets of any number of cells."""
+        return torch.cat([self._forward(network, part.x_nf, part.seen_nf) for part in cells.parts()])
 
     def _check_settings(self) -> None:
         for name, value in self.get_params().items():
@@ -276,8 +291,10 @@ class VaeDnn(_Network):
         self._calibrate_on_cpu(vae, vae_stepper, cells, cpu_n, cpu_steps)
         self._learn_latent_space(network, (vae_stepper, stepper), cells, vae_steps, feedback_steps, watch)
         with torch.no_grad():
-            latent_nk, _ = vae.encode(cells.x_nf, cells.seen_nf)
-            self.fit_summary_ |= asdict(v.Information.of(vae, cells.x_nf, cells.seen_nf))
+            latent_nk = torch.cat([vae.encode(part.x_nf, part.seen_nf)[0] for part in cells.parts()])
+            # Of a long table, cells from one end to the other tell as much as all of them.
+            some = cells[slice(None, None, -(-len(cells) // AT_ONCE))]
+            self.fit_summary_ |= asdict(v.Information.of(vae, some.x_nf, some.seen_nf))
         for rows in watched(batches(len(cells), self._sized.batch_size, dnn_steps, self._device), network, watch):
             stepper.follow(robust_loss(regressor(latent_nk[rows]), cells[rows]))
 

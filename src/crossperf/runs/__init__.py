@@ -15,6 +15,7 @@ from crossperf.runs.jsonl import read as read_jsonl
 from crossperf.runs.rules import Problem
 
 if TYPE_CHECKING:
+    from crossperf.runs.moving import add, convert
     from crossperf.runs.summary import TableInfo, info
     from crossperf.runs.table import RunsTable, check, from_frame, from_runs, read, read_runs
 
@@ -22,10 +23,12 @@ __all__ = [
     "Problem",
     "RunsTable",
     "TableInfo",
+    "add",
     "append",
     "check",
     "check_runs",
     "checked",
+    "convert",
     "from_frame",
     "from_runs",
     "info",
@@ -38,5 +41,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'crossperf.runs' has no attribute {name!r}")
-    home = "summary" if name in ("TableInfo", "info") else "table"
-    return getattr(importlib.import_module(f"crossperf.runs.{home}"), name)
+    homes = {"TableInfo": "summary", "info": "summary", "add": "moving", "convert": "moving"}
+    return getattr(importlib.import_module(f"crossperf.runs.{homes.get(name, 'table')}"), name)

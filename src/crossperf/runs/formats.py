@@ -6,63 +6,123 @@ import csv
 import gzip
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException
 
-from crossperf.errors import CrossperfError
+from crossperf.errors import CrossperfError, shortened
 from crossperf.records import COLUMNS, FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import jsonl
 from crossperf.runs.checking import NumberedRow, split_rows, values_by_column
+from crossperf.runs.places import TableFile, is_address
 from crossperf.runs.rules import MOST_SHOWN, TEXTS, Problem, is_counter, unusable
 
 #: Column that holds the row's number in its file, for messages.
 ROW = "__row__"
-FORMATS = ("jsonl", "csv", "parquet", "jsonl.gz", "csv.gz")
 #: Bytes at the end of a CSV in which its last line is looked for.
 _TAIL = 1 << 20
 _LINES_AT_ONCE = 10_000
+_PIECES_AT_ONCE = 20
+#: What says in the environment who asks a store of Amazon's kind.
+_WHO = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
+#: Text of more bytes than this becomes Parquet in a temporary folder instead of columns in memory.
+HELD_BYTES = 128_000_000
 #: Bounds of the first line of a CSV.
 _LONGEST_HEADER, _MOST_COLUMNS = 4 << 20, 50_000
-_OTHER_NAMES = {"ndjson": "jsonl", "pq": "parquet", "ndjson.gz": "jsonl.gz"}
 
 
-def read_columns(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
-    """Return the columns of a file, and what could not be read of its rows."""
-    if not path.is_file():
-        missing = "a folder" if path.is_dir() else "no such file"
-        raise unusable(path, [Problem(missing, "a runs table", "Check the path.")])
-    kind = format_of(path)
+def columns_of_part(part: TableFile, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
+    """Return the columns of one file, read when they are asked for, and what could not be read of its rows.
+
+    Parameters
+    ----------
+    folder
+        Makes a folder for what a long text becomes.
+    """
+    with reading(part.address, part.kind):
+        if part.kind == "parquet":
+            return known_columns(part.address, _parquet(part)), []
+        if not part.is_remote and part.path.stat().st_size == 0:
+            return pl.LazyFrame(), []
+        if part.kind.startswith("csv"):
+            return _csv(part, folder)
+        return _of_lines(part, folder)
+
+
+@contextmanager
+def reading(path: object, kind: str) -> Iterator[None]:
+    """Raise whatever a damaged file makes polars raise as one sentence that names the file; hush what Rust prints."""
     try:
-        return _read(path, kind)
+        with _hushed():
+            yield
     except CrossperfError:
         raise
-    except (Exception, PanicException) as error:  # whatever polars and its Rust raise on a damaged file
+    except (Exception, PanicException) as error:  # whatever polars and its Rust raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        if is_address(str(path)) and (problem := _of_store(reason)):
+            raise unusable(path, [problem]) from error
         advice = "It may be cut short or of another format: copy or write it again."
         damaged = Problem(f"a file that does not read as {kind} ({reason})", f"a whole {kind} file", advice)
         raise unusable(path, [damaged]) from error
 
 
-def _read(path: Path, kind: str) -> tuple[pl.DataFrame, list[Problem]]:
-    if path.stat().st_size == 0:
-        return pl.DataFrame(), []
-    if kind == "parquet":
-        with _hushed():
-            frame = pl.read_parquet(path, glob=False)
-        return known_columns(path, frame), []
-    if kind.startswith("csv"):
-        _refuse_long_header(path, kind)
-        frame = pl.read_csv(path, infer_schema=False, glob=False)
-        doubled = [name.partition("_duplicated_")[0] for name in frame.columns if "_duplicated_" in name]
-        refuse_doubles(path, doubled)
-        return known_columns(path, frame), _torn(path, frame) if kind == "csv" else []
-    return _of_lines(path)
+def _of_store(reason: str) -> Problem | None:
+    """Return the problem of an object store that tells why it does not give a file; ``None`` where it gave one."""
+    expected = "a runs table"
+    status = (re.findall(r"status(?: code:?)? (\d{3})", reason) or [""])[0]
+    if status == "404" or "not found" in reason or "paths were empty" in reason:
+        return Problem("no such file in the store", expected, "Check the address.")
+    if status in ("401", "403"):
+        advice = "Set the credentials of the store in the environment, such as AWS_ACCESS_KEY_ID."
+        return Problem("a store that does not let us read", expected, advice)
+    if "object-store" in reason or "error sending request" in reason or "credential" in reason.lower():
+        advice = "Check the address, and the credentials and the endpoint in the environment."
+        return Problem(f"no answer of the store ({shortened(reason, 200)})", expected, advice)
+    return None
+
+
+def remote(address: str) -> dict[str, Any]:
+    """Return how Polars asks a store: with the credentials of the environment, no program's and no file's of the user.
+
+    Where the environment says nothing of who asks, an S3 store is asked without a signature, as public ones may be.
+    """
+    unsigned = address.startswith("s3") and not any(map(os.environ.get, _WHO))
+    settings: dict[str, Any] = {"credential_provider": None} if is_address(address) else {}
+    return settings | ({"storage_options": {"aws_skip_signature": "true"}} if unsigned else {})
+
+
+def _parquet(part: TableFile) -> pl.LazyFrame:
+    if not part.is_remote and part.path.stat().st_size == 0:
+        return pl.LazyFrame()
+    return pl.scan_parquet(part.address, glob=False, hive_partitioning=False, **remote(part.address))
+
+
+def _csv(part: TableFile, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
+    """Return the columns of a CSV, all of texts: in memory, or of Parquet where they are long."""
+    settings: dict[str, Any] = {"infer_schema": False, "glob": False}
+    if part.is_remote:
+        lazy = pl.scan_csv(part.address, **settings, **remote(part.address))
+    else:
+        _refuse_long_header(part.path, part.kind)
+        lazy = pl.scan_csv(part.path, **settings)
+    names = lazy.collect_schema().names()
+    refuse_doubles(part.address, [name.partition("_duplicated_")[0] for name in names if "_duplicated_" in name])
+    if part.is_remote or part.path.stat().st_size > HELD_BYTES:
+        lazy.sink_parquet(folder() / "0.parquet", compression="lz4")
+        lazy = pl.scan_parquet(folder() / "*.parquet")
+    else:
+        lazy = pl.read_csv(part.path, **settings).lazy()
+    lazy = known_columns(part.address, lazy)
+    if part.is_remote or part.kind != "csv":
+        return lazy, []
+    return lazy, _torn(part.path, len(names), lazy.select(pl.len()).collect().item())
 
 
 def _refuse_long_header(path: Path, kind: str) -> None:
@@ -75,23 +135,52 @@ def _refuse_long_header(path: Path, kind: str) -> None:
         raise unusable(path, [Problem(much, "the names of the columns", advice, row=1)])
 
 
-def _of_lines(path: Path) -> tuple[pl.DataFrame, list[Problem]]:
+def _of_lines(part: TableFile, folder: Callable[[], Path]) -> tuple[pl.LazyFrame, list[Problem]]:
     """Return the columns of JSONL, made of some thousand lines at a time: as columns they take far less memory."""
-    parts: list[pl.DataFrame] = []
+    pieces: list[pl.LazyFrame] = []
     problems: list[Problem] = []
-    lines = jsonl.rows(path)
+    held: list[pl.DataFrame] = []
+    is_long = part.is_remote or part.path.stat().st_size > HELD_BYTES
+    lines = _remote_rows(part.address) if part.is_remote else jsonl.rows(part.path)
     while len(problems) < MOST_SHOWN and (some := list(islice(lines, _LINES_AT_ONCE))):
         rows, unread = split_rows(some)
-        parts.append(columns_of_rows(rows, path))
+        held.append(columns_of_rows(rows, part.address))
         problems += unread
-    return _joined([part for part in parts if part.height]), problems
+        if is_long and len(held) == _PIECES_AT_ONCE:
+            pieces.append(_put_down(joined(held), folder() / f"{len(pieces)}.parquet"))
+            held = []
+    return joined_lazily([*pieces, joined(held).lazy()]), problems
 
 
-def _joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _put_down(frame: pl.DataFrame, path: Path) -> pl.LazyFrame:
+    frame.write_parquet(path, compression="lz4")
+    return pl.scan_parquet(path)
+
+
+def _remote_rows(address: str) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Yield the lines of JSONL in an object store, each with its number."""
+    number = 0
+    for batch in pl.scan_lines(address, glob=False, **remote(address)).collect_batches(maintain_order=True):
+        for text in batch.to_series():
+            number += 1
+            if text.strip():
+                yield number, jsonl.columns_of(jsonl.object_of(text.encode(), number), number)
+
+
+def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return parts of a table as one; a column that is of texts in one of them is of texts in all."""
+    parts = [part for part in parts if part.height]
     texts = {name for part in parts for name, kind in part.schema.items() if kind == pl.String}
     alike = [part.with_columns(pl.col(name).cast(pl.String) for name in texts & {*part.columns}) for part in parts]
     return pl.concat(alike, how="diagonal") if alike else pl.DataFrame()
+
+
+def joined_lazily(parts: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """Return parts of a table as one, read when asked for; a column is of the type that holds the values of all."""
+    parts = [part for part in parts if part.collect_schema()]
+    if len(parts) < 2:
+        return parts[0] if parts else pl.LazyFrame()
+    return pl.concat(parts, how="diagonal_relaxed")
 
 
 @contextmanager
@@ -109,27 +198,36 @@ def _hushed() -> Iterator[None]:
             os.close(kept)
 
 
-def known_columns(path: object, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return columns of types that every format can hold, the number of the format checked and taken away.
+def known_columns(path: object, frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the columns of a table, the number of its format checked and taken away.
 
-    Dates, durations and categories become texts, lists and records the JSON of them; bytes raise, and so does a column
-    under the name that row numbers have here.
+    A column under the name that row numbers have here raises, and so do bytes.
     """
-    refuse_row_numbers(path, frame.columns)
-    if RUNS_FORMAT in frame.columns:
-        written = frame[RUNS_FORMAT].cast(pl.String).unique().drop_nulls().to_list()
+    refuse_row_numbers(path, frame.collect_schema().names())
+    if RUNS_FORMAT in frame.collect_schema():
+        written = frame.select(pl.col(RUNS_FORMAT).cast(pl.String).unique().drop_nulls()).collect().to_series()
         if newer := [text for text in written if text != str(FORMAT)]:
             raise unusable(path, [jsonl.newer_format(newer[0])])
-        frame = frame.drop(RUNS_FORMAT)
-    return frame.with_columns(_plain_column(path, frame[name]) for name, kind in frame.schema.items() if _odd(kind))
+    return without_format(frame)
+
+
+def without_format(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Return columns without the number of their format."""
+    return frame.drop(RUNS_FORMAT, strict=False)
 
 
 def _odd(kind: pl.DataType) -> bool:
     return not (kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null))
 
 
-def _plain_column(path: object, column: pl.Series) -> pl.Series:
+def plain_column(path: object, column: pl.Series) -> pl.Series:
+    """Return a column of a type that every format can hold.
+
+    Dates, durations and categories become texts, lists and records the JSON of them; bytes raise.
+    """
     name, kind = column.name, column.dtype
+    if not _odd(kind):
+        return column
     if kind.is_nested() and (name in COLUMNS or is_counter(name)):
         return column  # a problem of its own, with those of other columns
     problem = Problem(f"values of type {kind}", "numbers or texts", "Write them as one of these.", column=name)
@@ -145,35 +243,20 @@ def _plain_column(path: object, column: pl.Series) -> pl.Series:
         raise unusable(path, [problem]) from error
 
 
-def _torn(path: Path, frame: pl.DataFrame) -> list[Problem]:
+def _torn(path: Path, width: int, height: int) -> list[Problem]:
     """Return what is wrong with the end of a CSV: a last row that was cut off has too few cells, or no end."""
     with path.open("rb") as file:
         file.seek(-min(path.stat().st_size, _TAIL), os.SEEK_END)
         tail = file.read()
-    if tail.endswith(b"\n") or not frame.height:
+    if tail.endswith(b"\n") or not height:
         return []
     last = tail.rpartition(b"\n")[2].decode("utf-8", "replace")
     advice = "It may be cut short: copy or write the file again, or end the last line."
     cells = next(csv.reader([last]), [])
-    if '"' not in last and len(last) < _TAIL and len(cells) < frame.width:
+    if '"' not in last and len(last) < _TAIL and len(cells) < width:
         few = f"{len(cells)} cells in a last line without an end"
-        return [Problem(few, f"{frame.width} as in the header", advice, row=frame.height)]
-    return [Problem("a last line without an end", "a line break behind it", advice, frame.height, severity="warning")]
-
-
-def format_of(path: Path) -> str:
-    """Return the format that a file's name ends in.
-
-    >>> format_of(Path("runs.v2.csv.gz")), format_of(Path("runs.PQ"))
-    ('csv.gz', 'parquet')
-    """
-    ending = "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]).lower().lstrip(".")
-    kind = _OTHER_NAMES.get(ending, ending)
-    if kind not in FORMATS:
-        expected = ".jsonl, .csv, .parquet, .jsonl.gz or .csv.gz"
-        other = Problem(f"a name that ends in {path.suffix or 'nothing'!r}", expected, "Rename or convert it.")
-        raise unusable(path, [other])
-    return kind
+        return [Problem(few, f"{width} as in the header", advice, row=height)]
+    return [Problem("a last line without an end", "a line break behind it", advice, height, severity="warning")]
 
 
 def refuse_doubles(path: object, doubled: Iterable[str]) -> None:
@@ -203,6 +286,14 @@ def series(name: str, values: Sequence[float | str | None]) -> pl.Series:
     """Return the values of a column, all floats or all texts, as a series."""
     first = next((value for value in values if value is not None), None)
     return pl.Series(name, values, dtype=pl.String if name in TEXTS or isinstance(first, str) else pl.Float64)
+
+
+def runs_of(frame: pl.DataFrame) -> list[Run]:
+    """Return typed columns as records."""
+    return [
+        Run.from_json(jsonl.nest({name: row[name] for name in row if row[name] is not None or is_counter(name)}))
+        for row in frame.iter_rows(named=True)
+    ]
 
 
 def write_columns(frame: pl.DataFrame, runs: Callable[[], list[Run]], path: Path, kind: str) -> None:

@@ -34,7 +34,7 @@ def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
                 yield number, _too_long(number)
                 return
             if line.strip():
-                yield number, _object_of(line, number)
+                yield number, object_of(line, number)
 
 
 def _lines(file: Any) -> Iterator[bytes]:
@@ -48,7 +48,8 @@ def _too_long(number: int) -> Problem:
     return Problem(f"a line of more than {LONGEST_LINE:,} bytes", f"one run a line, {most}", advice, row=number)
 
 
-def _object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
+def object_of(line: bytes, number: int) -> dict[str, Any] | Problem:
+    """Return the object of a line, or the problem that keeps it from being read."""
     try:
         facts = documents.parse(line, lenient=True)
     except ValueError as error:
@@ -172,7 +173,7 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
         return 0
     name = json.dumps(app).encode()
     with Path(path).open("rb") as file:
-        rows = (_object_of(text, number) for number, text in enumerate(_lines(file), start=1) if name in text)
+        rows = (object_of(text, number) for number, text in enumerate(_lines(file), start=1) if name in text)
         own = (row for row in rows if isinstance(row, dict) and [*map(row.get, _CELL)] == [app, input, platform])
         repeats = [row.get("repeat") for row in own]
     return 1 + max((repeat if isinstance(repeat, int) else 0 for repeat in repeats), default=-1)

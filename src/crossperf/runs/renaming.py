@@ -24,13 +24,13 @@ def rename(path: str | Path, output: str | Path, names: Mapping[str, Iterable[st
     names
         ``OLD=NEW`` by column: ``app``, ``input`` or ``platform``. A name that no run has is an error.
     """
-    from crossperf.runs import formats, table
+    from crossperf.runs import places, table
 
-    is_jsonl = "jsonl" in formats.format_of(Path(path))
+    is_jsonl = "jsonl" in places.format_of(path)
     runs = jsonl.read(path) if is_jsonl and Path(path).is_file() else table.read(path, need_runtime=False).runs()
     changes = {column: _pairs(column, texts, runs) for column, texts in names.items()}
     again = renamed(runs, changes)
-    kind = formats.format_of(Path(output))
+    kind = places.format_of(output)
     if "jsonl" not in kind:
         table.from_runs(again, name=str(path), need_runtime=False).write(output)
     else:

@@ -39,7 +39,7 @@ _AGAIN = "Measure this run again, or give it a status other than 'ok'."
 class Problem:
     """One thing to fix: where it is, what was found, what was expected, what to do.
 
-    Rows count from 1 and leave out a CSV header; in JSONL a row is a line.
+    Rows count from 1 and leave out a CSV header; in JSONL a row is a line. `file` is named where a table has several.
     """
 
     actual: str = field(metadata={"json": "found"})
@@ -49,11 +49,12 @@ class Problem:
     column: str | None = None
     value: Any = None
     severity: Severity = "error"
+    file: str | None = None
 
     def __str__(self) -> str:
         row = f"row {self.row:,}" if self.row is not None else ""
         column = f"column {self.column!r}" if self.column is not None else ""
-        where = ", ".join(filter(None, (row, column)))
+        where = ", ".join(filter(None, (self.file, row, column)))
         return f"{where}{': ' if where else ''}found {self.actual}, expected {self.expected}. {self.advice}"
 
     def to_json(self) -> dict[str, Any]:

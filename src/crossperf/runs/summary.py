@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
+from crossperf.arrays import Mask
 from crossperf.records import OK, can_run, versions
 from crossperf.runs.rules import COUNTER_PREFIX
-from crossperf.runs.visits import CELL, with_visits
 
 if TYPE_CHECKING:  # a saved model remembers its `TableInfo`, and answers without polars
     import polars as pl
 
+    from crossperf.runs.grouping import Grouped
     from crossperf.runs.table import RunsTable
-
-#: What a workload is known by.
-WORKLOAD = ("app", "input")
 
 
 @dataclass(frozen=True)
@@ -93,52 +93,59 @@ def info(table: RunsTable) -> TableInfo:
     >>> facts.workloads, facts.cells, facts.repeats
     (6, 24, Spread(min=2, median=2.0, max=2))
     """
-    import polars as pl
+    from crossperf.runs.grouping import Grouped
 
-    ok = table.succeeded
-    visits = with_visits(ok.lazy()).group_by(*CELL, "visit", maintain_order=True)
-    by_visit = visits.agg(pl.len().alias("runs"), pl.col("runtime_s").median(), _variation().alias("within")).collect()
-    cells = by_visit.group_by(CELL, maintain_order=True).agg(
-        pl.col("runs").sum(),
-        pl.len().cast(pl.Int64).alias("visits"),
-        _variation().alias("between"),
-        pl.col("within").mean(),
-    )
-    apart = "measured_in" in ok.columns and ok["measured_in"].null_count() < ok.height
+    grouped = Grouped.of(table)
+    apart = grouped.has_visits
+    cells = grouped.by_cell(table.column("runtime_s"), _by_cell)
     # Without visits each repeat stands for one.
-    cells = cells.with_columns(variation=pl.col("within" if apart else "between"))
-    workloads = cells.group_by("app", "input").agg(pl.col("platform"))
-    gaps = _gaps(table, workloads, {name: _class_of(table, name) for name in ok["platform"].unique()})
-    failures = table.frame["status"].filter(table.frame["status"] != OK).value_counts().sort("status")
+    cells = cells.with_columns(cells["within" if apart else "between"].alias("variation"))
+    names = table.platforms
+    gaps = _gaps(table, grouped, names)
     repeats: Any = cells["runs"]
     number: Any = cells["visits"]
     return TableInfo(
         path=table.path,
         fingerprint=table.fingerprint,
-        runs=table.frame.height,
-        failed=dict(failures.iter_rows()),
-        apps=ok["app"].n_unique(),
-        workloads=workloads.height,
-        complete_workloads=sum(not unmeasured for _, unmeasured in gaps),
+        runs=len(table),
+        failed=_failed(table),
+        apps=len(np.unique(table.index.app_c[grouped.number_c])),
+        workloads=len(gaps.cannot_wp),
+        complete_workloads=int((~gaps.not_measured_wp.any(axis=1)).sum()),
         cells=cells.height,
         repeats=Spread(repeats.min(), repeats.median(), repeats.max()),
         noise=_noise(cells["variation"]),
-        platforms=tuple(_platform(table, name, cells, apart, gaps) for name in sorted(ok["platform"].unique())),
+        platforms=tuple(_platforms(table, grouped, cells, gaps, names)),
         counters=len(table.counters),
-        missing_counters=_missing(table, ok),
+        missing_counters=_missing(table),
         visits=Spread(number.min(), number.median(), number.max()) if apart else None,
         noise_between_visits=_noise(cells["between"]) if apart else None,
-        limited_workloads=sum(bool(cannot) for cannot, _ in gaps),
+        limited_workloads=int(gaps.cannot_wp.any(axis=1).sum()),
     )
 
 
-def runnable_of(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return where each workload of some runs can run, as the first of its runs that tells says; null where none."""
+def _failed(table: RunsTable) -> dict[str, int]:
+    """Return how many runs failed, by status."""
+    status = table.column("status")
+    return dict(status.filter(status != OK).value_counts().sort("status").iter_rows())
+
+
+def _by_cell(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the number of runs and visits of each cell, and how its runtimes vary within and between visits."""
     import polars as pl
 
-    if "runnable" not in frame.columns:
-        frame = frame.with_columns(runnable=pl.lit(None, pl.String))
-    return frame.group_by(WORKLOAD, maintain_order=True).agg(pl.col("runnable").drop_nulls().first())
+    visits = runs.group_by("visit", maintain_order=True).agg(
+        pl.col("cell").first(),
+        pl.len().alias("runs"),
+        pl.col("runtime_s").median(),
+        _variation().alias("within"),
+    )
+    return visits.group_by("cell", maintain_order=True).agg(
+        pl.col("runs").sum(),
+        pl.len().cast(pl.Int64).alias("visits"),
+        _variation().alias("between"),
+        pl.col("within").mean(),
+    )
 
 
 def _variation() -> pl.Expr:
@@ -153,39 +160,51 @@ def _noise(variation: pl.Series) -> Noise:
     return Noise(cast(float | None, repeated.median()), repeated.quantile(0.9))
 
 
-#: The platforms that cannot run a workload, and those that can and never did.
-_Gaps = tuple[set[str], set[str]]
+@dataclass(frozen=True, eq=False)
+class _Gaps:
+    """Which platforms cannot run a workload, and which can and never did."""
+
+    cannot_wp: Mask
+    not_measured_wp: Mask
 
 
-def _gaps(table: RunsTable, workloads: pl.DataFrame, classes: Mapping[str, str | None]) -> list[_Gaps]:
+def _gaps(table: RunsTable, grouped: Grouped, platforms: Sequence[str]) -> _Gaps:
     """Return the gaps of each workload: what is absent because it cannot be, and what was not measured."""
-    gaps = []
-    for platforms, runnable in workloads.join(runnable_of(table.frame), WORKLOAD).drop(WORKLOAD).iter_rows():
-        names = versions(runnable)
-        cannot = {platform for platform, kind in classes.items() if not can_run(names, platform, kind)}
-        gaps.append((cannot, {*classes} - {*platforms} - cannot))
-    return gaps
+    from crossperf.runs.grouping import presence, runnable_of
+
+    places = [int(table.index.platforms.index_of(name)) for name in platforms]  # type: ignore[arg-type]
+    workload_w, measured_wp = presence(table.index, grouped.number_c, places)
+    kinds = table.platform_classes
+    texts = runnable_of(table)
+    stated = [texts[w] for w in workload_w.tolist()]
+    able = {text: [can_run(versions(text), name, kinds.get(name)) for name in platforms] for text in set(stated)}
+    cannot_wp = ~np.array([able[text] for text in stated], bool).reshape(measured_wp.shape)
+    return _Gaps(cannot_wp, ~measured_wp & ~cannot_wp)
 
 
-def _class_of(table: RunsTable, platform: str) -> str | None:
-    if "platform_class" not in table.frame.columns:
-        return None
-    classes = table.frame.filter(table.frame["platform"] == platform)["platform_class"].drop_nulls()
-    return classes[0] if len(classes) else None
+def _platforms(
+    table: RunsTable, grouped: Grouped, cells: pl.DataFrame, gaps: _Gaps, names: Sequence[str]
+) -> Iterator[PlatformInfo]:
+    platform_c = table.index.platform_c[grouped.number_c]
+    for place, name in enumerate(names):
+        own = cells.filter(platform_c == table.index.platforms.index_of(name))
+        between = _noise(own["between"]).median if grouped.has_visits else None
+        measured = int(own["runs"].sum()), own.height, _noise(own["variation"]).median, between
+        counts = int(gaps.cannot_wp[:, place].sum()), int(gaps.not_measured_wp[:, place].sum())
+        yield PlatformInfo(name, table.platform_classes.get(name), *measured, *counts)
 
 
-def _platform(table: RunsTable, name: str, cells: pl.DataFrame, apart: bool, gaps: Sequence[_Gaps]) -> PlatformInfo:
-    own = cells.filter(cells["platform"] == name)
-    counts = [sum(name in part for part in parts) for parts in zip(*gaps, strict=True)]
-    between = _noise(own["between"]).median if apart else None
-    measured = int(own["runs"].sum()), own.height, _noise(own["variation"]).median, between
-    return PlatformInfo(name, _class_of(table, name), *measured, *counts)
-
-
-def _missing(table: RunsTable, ok: pl.DataFrame) -> dict[str, dict[str, float]]:
+def _missing(table: RunsTable) -> dict[str, dict[str, float]]:
     """Return the share of runs that lack a counter, by counter and platform, where any does."""
-    import polars as pl
-
-    shares = ok.group_by("platform").agg(pl.col(name).is_null().mean() for name in table.counters).sort("platform")
-    lacking = {name: shares.filter(pl.col(name) > 0).select("platform", name).rows() for name in table.counters}
-    return {name.removeprefix(COUNTER_PREFIX): dict(rows) for name, rows in lacking.items() if rows}
+    names = table.index.platforms.to_list()
+    platform_r = table.index.platform_c[table.index.cell_r]
+    ok_r = table.columns.ok_r
+    all_p = np.bincount(platform_r[ok_r], minlength=len(names))
+    shares: dict[str, dict[str, float]] = {}
+    for counter in table.counters:
+        column = table.column(counter)
+        if column.null_count():
+            lacking_p = np.bincount(platform_r[ok_r & column.is_null().to_numpy()], minlength=len(names))
+            own = {names[p]: float(lacking_p[p] / all_p[p]) for p in np.flatnonzero(lacking_p)}
+            shares |= {counter.removeprefix(COUNTER_PREFIX): own} if own else {}
+    return shares

@@ -186,7 +186,7 @@ def _cell(times: Mapping[str, Any], mode: str) -> float:
 def from_runs(table: runs_table.RunsTable, *, reference: str | None = None) -> RelativeTimes:
     """Return the median times of a runs table, relative to a platform; workloads not measured there are left out."""
     key = ["app", "input", "platform"]
-    cells = table.succeeded.group_by(key).agg(pl.col("runtime_s").median()).sort(key)
+    cells = table.select(*key, "runtime_s").group_by(key).agg(pl.col("runtime_s").median()).sort(key)
     platforms = sorted(cells["platform"].unique())
     if not platforms:
         raise _refusal(table.path, "found no successful run, expected measured times.")

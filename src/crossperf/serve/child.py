@@ -41,16 +41,11 @@ def measure(path: Path, need_runtime: bool = False) -> Answer:
 
 def runs(path: Path, need_runtime: bool = True, need_counters: bool = True) -> Answer:
     """Return the runs of a table as records."""
-    from crossperf.runs import columns, formats
-    from crossperf.runs.rules import NO_COUNTERS, unusable
-    from crossperf.runs.table import RunsTable
+    from crossperf.runs.raw import opened
+    from crossperf.runs.table import sound
 
-    raw, unread = formats.read_columns(path)
-    frame, problems = columns.typed(raw, need_runtime)
-    allowed = () if need_counters else (NO_COUNTERS,)
-    if errors := [own for own in (*unread, *problems) if own.severity == "error" and own not in allowed]:
-        raise unusable(path, errors)
-    return {"runs": [run.to_json() for run in RunsTable(frame, str(path)).runs()]}, b""
+    table = sound(opened(path), need_runtime, need_counters)
+    return {"runs": [run.to_json() for run in table.runs()]}, b""
 
 
 def check(path: Path, need_runtime: bool = True) -> Answer:

@@ -8,6 +8,8 @@ from typing import Any, Self
 
 #: Each cell is seen so often that all are seen this often together, within limits.
 SEEN_CELLS, EPOCHS = 400_000, (40, 60)
+#: Long tables are learned from in one pass or few: no more cells are seen together than this, whatever the limits.
+MOST_SEEN = 4_000_000
 #: Very short tables are trained for some steps at least, one epoch in 20 of them.
 FEWEST_STEPS = 200
 #: Steps in an epoch, from which the size of a batch follows within limits.
@@ -39,13 +41,13 @@ class Sized:
     def of(cls, cells: int, features: int, chosen: Mapping[str, Any]) -> Self:
         """Return the settings of a table, but for those that were chosen.
 
-        >>> [Sized.of(cells, 50, {}).epochs for cells in (1_000, 8_000, 20_000)]
-        [60, 50, 40]
+        >>> [Sized.of(cells, 50, {}).epochs for cells in (1_000, 8_000, 20_000, 4_000_000)]
+        [60, 50, 40, 1.0]
         >>> Sized.of(1_000, 50, {"epochs": 3}).epochs
         3
         """
         by_rule: dict[str, Any] = {
-            "epochs": within(EPOCHS, SEEN_CELLS // cells),
+            "epochs": min(within(EPOCHS, SEEN_CELLS // cells), MOST_SEEN / cells),
             "batch_size": within(BATCHES, 1 << (cells // STEPS_IN_EPOCH).bit_length() - 1 if cells >= 100 else 0),
             "learning_rate": None,
             "latent_dim": within(LATENT, features),

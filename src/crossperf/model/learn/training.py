@@ -1,4 +1,4 @@
-"""How the networks are trained: whole tensors on the device, seeded draws, a one-cycle learning rate."""
+"""How the networks are trained: batches of tensors on the device, seeded draws, a one-cycle learning rate."""
 
 # N cells, F features, P platforms
 
@@ -18,6 +18,8 @@ from crossperf.arrays import Floats, Integers
 from crossperf.errors import SettingsError
 from crossperf.model.fitted.network import Mlp
 
+#: Cells that a network looks at together outside of its steps.
+AT_ONCE = 1 << 16
 #: Errors beyond this share of the typical spread count linearly.
 HUBER = 0.3
 
@@ -63,7 +65,12 @@ class Batch:
     def __len__(self) -> int:
         return len(self.x_nf)
 
-    def __getitem__(self, rows_n: Tensor | Integers) -> Batch:
+    def parts(self) -> Iterator[Batch]:
+        """Yield all cells, some thousand at a time: what a network makes of millions does not fit into memory."""
+        for start in range(0, len(self), AT_ONCE):
+            yield self[slice(start, start + AT_ONCE)]
+
+    def __getitem__(self, rows_n: Tensor | Integers | slice) -> Batch:
         cells = self.x_nf[rows_n], self.seen_nf[rows_n], self.y_np[rows_n], self.known_np[rows_n]
         return Batch(*cells, self.weight_p)
 

@@ -20,7 +20,7 @@ from torch.nn import functional
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.model.fitted.confidence import Novelty
 from crossperf.model.fitted.network import Bins
-from crossperf.model.learn.training import Stepper, batches, device_for, filled, plain, seeded
+from crossperf.model.learn.training import AT_ONCE, Stepper, batches, device_for, filled, plain, seeded
 
 T = TypeVar("T", bound=nn.Module)
 Schedule = Literal["linear", "cyclical", "constant"]
@@ -120,7 +120,12 @@ class Inputs(nn.Module):
     def centre_on(self, x_nf: Tensor, seen_nf: Tensor) -> None:
         """Take the mean of these cells from all inputs."""
         with torch.no_grad():
-            self.centre.add_(self(x_nf, seen_nf).mean(dim=0))
+            if len(x_nf) <= AT_ONCE:
+                self.centre.add_(self(x_nf, seen_nf).mean(dim=0))
+                return
+            parts = (slice(start, start + AT_ONCE) for start in range(0, len(x_nf), AT_ONCE))
+            sums = (self(x_nf[rows], seen_nf[rows]).sum(dim=0, dtype=torch.float64) for rows in parts)
+            self.centre.add_(sum(sums) / len(x_nf))
 
     def fold_into(self, layer: nn.Linear) -> None:
         """Move the mean into the bias of the layer that sees the inputs: the same answers from inputs as they are."""
