@@ -23,7 +23,7 @@ _FLAGS = [
 
 
 def launched() -> Iterator[Browser]:
-    """Yield Chromium, and close it when the tests that share it are done."""
+    """Yield Chromium, and close it when a module is done: its event loop is in the way of others."""
     if sync_playwright is None:
         unavailable("playwright is not installed; pip install 'crossperf[dev]' brings it")
     need("chromium")

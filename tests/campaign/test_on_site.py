@@ -92,6 +92,7 @@ def test_a_cancelled_element_is_named_and_not_submitted_again_unless_asked(slurm
     spec, site = prepare(tmp_path, inputs, batch=1, platforms=["small"])
     driver = begin(spec, site, out)
     until(lambda: asked(tmp_path)["long", "small"] == 1 and n_visits(out) >= 4, "all but one")
+    until(lambda: len(jobs_of(slurm)) == 1, "Slurm to know that the others have ended")
     (running,) = jobs_of(slurm)
     slurm.output("scancel", running)
     _, error = driver.communicate(timeout=60)

@@ -25,7 +25,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "crossperf"
 #: Renames the window, rings, clears the screen, moves up, turns the order of letters, starts a line of its own.
 EVIL = "a\x1b]0;owned\x07\x1b[2J\x9b1A\u202egpj.\rb\nerror: forged"
 #: Where text may be printed: each of these makes it safe first.
-PRINTERS = {"cli/output.py", "cli/__init__.py", "report/terminal.py"}
+PRINTERS = {"cli/output.py", "cli/__init__.py", "report/terminal.py", "campaign/element.py"}
 
 
 def crossperf(folder: Path, *arguments: str | Path | bytes) -> subprocess.CompletedProcess[bytes]:

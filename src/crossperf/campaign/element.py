@@ -24,6 +24,7 @@ from crossperf.campaign.visiting import Visitor
 from crossperf.cluster.calls import warned
 from crossperf.collect.guard import Guard
 from crossperf.errors import CollectError, MissingDependencyError, SettingsError, several
+from crossperf.text import safe
 
 #: Lines that could not be written into the log are in the job's output, behind this.
 MARK = "crossperf-log: "
@@ -65,7 +66,8 @@ class _Element:
 
     def _say_instead(self, facts: dict[str, Any], error: BaseException) -> None:
         print(MARK + json.dumps({"format": FORMAT, **facts}), flush=True)
-        print(f"{self._folder}: cannot be written ({error}); its lines are in the job's output", file=sys.stderr)
+        why = safe(f"{self._folder}: cannot be written ({error}); its lines are in the job's output")
+        print(why, file=sys.stderr)
 
     def _left(self) -> list[Work]:
         """Return the inputs that are still to be visited, those that were cut off last; too often, and they failed."""

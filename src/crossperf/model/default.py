@@ -15,6 +15,7 @@ nearness) and calibrate the intervals (`fitted.confidence`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -180,8 +181,8 @@ class Crossperf(Predictor):
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
         return self.fit(data.X, data.y)
 
-    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, list[Forest]]:
-        """Return trees grown on all cells, and a few for each member, as blind as it.
+    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, Iterator[Forest]]:
+        """Return trees grown on all cells, and a few for each member, as blind as it, one member's at a time.
 
         Of times relative to the source, cells of one workload differ, and a tree does not stop at the workload; of
         contrasts they are the same, and a leaf is a workload.
@@ -193,7 +194,7 @@ class Crossperf(Predictor):
 
         all_n = np.ones(len(log_ne), bool)
         seen = [all_n if blind_n.all() else ~blind_n for blind_n in folds.blind_mn]
-        blind = [grown(_BLIND_TREES, seen_n, self.seed + m + 1) for m, seen_n in enumerate(seen)]
+        blind = (grown(_BLIND_TREES, seen_n, self.seed + m + 1) for m, seen_n in enumerate(seen))
         return grown(self.trees, all_n, self.seed), blind
 
     def _know(

@@ -246,12 +246,13 @@ def test_a_model_and_its_runs_make_a_table(crossperf: Crossperf, no_slurm: None)
     from crossperf.datasets import toy
     from crossperf.model import TrainedModel, load, save
     from crossperf.prediction.answer import predict
+    from crossperf.runs.table import from_frame
 
     runs = toy.make_table(apps=4, inputs=3, platforms=3, repeats=1, seed=1)
     data = dataset.build(runs)
     save(TrainedModel.of(model.make("ridge").learn(data), data), "model")
     source_runs = runs.frame.filter(runs.frame["platform"] == data.platforms[0])
-    replace(runs, frame=source_runs).write("new.csv")
+    from_frame(source_runs).write("new.csv")
     names = dict(zip(("cpu", "big", "gpu"), data.platforms, strict=True))
     mapping = ",".join(f"{partition}={platform}" for partition, platform in names.items())
     done = crossperf("slurm", "table", "model", "new.csv", "-o", "t", "--partitions", mapping, "--policy", "fastest")

@@ -32,7 +32,7 @@ def address(world: World) -> Iterator[str]:
         server.kill()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     yield from launched()
 
