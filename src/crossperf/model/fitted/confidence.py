@@ -96,10 +96,11 @@ class Novelty:
         completed_nf = standard_nf.copy()
         seen_nf = ~np.isnan(standard_nf)
         weight_f = np.where(exact_f, _MUST_AGREE, 1.0)
+        asked_nf, known_bf = standard_nf * weight_f, self.known_bf * weight_f
         first_u, number_n = distinct(seen_nf)
         for pattern, seen_f in enumerate(seen_nf[first_u]):
             rows = np.flatnonzero(number_n == pattern)
-            asked, known = ((values * weight_f)[:, seen_f] for values in (standard_nf[rows], self.known_bf))
+            asked, known = asked_nf[rows][:, seen_f], known_bf[:, seen_f]
             near_n = np.concatenate(
                 [_square_distance(asked[i : i + _ROWS], known).argmin(axis=1) for i in range(0, len(asked), _ROWS)]
             )
