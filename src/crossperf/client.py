@@ -101,7 +101,10 @@ class Client:
         return Answer(tuple(map(Prediction.from_json, facts["predictions"])), tuple(facts["notes"]))
 
     def explain(self, runs: Any, platform: str | None = None, **how: Any) -> Explanations:
-        """Return which counters drive predictions, and the nearest known workloads; see `crossperf.explain`."""
+        """Return which counters drive predictions, and the nearest known workloads; see `crossperf.explain`.
+
+        A server takes 64 samples of each run unless told otherwise.
+        """
         facts = self._post("/explain", runs, platform=platform, **how)
         own = (plain.from_json(Explanation, each) for each in facts["explanations"])
         return Explanations(tuple(own), tuple(facts["notes"]))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from crossperf.prediction.answer import Answer
     from crossperf.prediction.explain import Explanations
 
-#: Runs of a table that are explained: each takes a second or so.
-_EXPLAINED = 5
+#: Runs of a table that are explained, each in some seconds, and the walks of each, here and by a server.
+_EXPLAINED, _WALKS = 5, 256
 
 
 @click.command()
@@ -104,7 +104,7 @@ def _ask_here(folder: Path | None, asked: _Asked) -> tuple[Answer, _Reasons]:
     model = store.load(folder)
     can = can_of(asked.can, asked.no_gpu, model.cells.platform_classes)
     result = answer.predict(model, asked.table, can=can, **asked.how)
-    return result, lambda platform, seed: result.explain(platform, limit=_EXPLAINED, seed=seed)
+    return result, lambda platform, seed: result.explain(platform, samples=_WALKS, limit=_EXPLAINED, seed=seed)
 
 
 def _ask_server(server: str, name: Path | None, asked: _Asked) -> tuple[Answer, _Reasons]:
@@ -123,6 +123,6 @@ def _ask_server(server: str, name: Path | None, asked: _Asked) -> tuple[Answer, 
         first = {(own.app, own.input, own.source) for own in result.predictions[:_EXPLAINED]}
         runs = read_runs(asked.table, need_runtime=False).runs()
         few = [run for run in runs if (run.app, run.input, run.platform) in first]
-        return client.explain(few, platform, model=model, can=can, seed=seed)
+        return client.explain(few, platform, samples=_WALKS, model=model, can=can, seed=seed)
 
     return result, explained

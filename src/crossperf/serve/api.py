@@ -121,9 +121,10 @@ async def predict(context: Context, request: Request, given: Given) -> Response:
 async def explain(context: Context, request: Request, given: Given) -> Response:
     """Return which counters drive each prediction, and the nearest known workloads."""
     measured = await bodies.measured(context, request)
-    if len(measured) > context.limits.explained:
-        few = f"at most {context.limits.explained} in one request, each takes about a second"
-        raise RequestError(413, f"Found {len(measured):,} runs to explain, expected {few}.")
+    walks, most = len(measured) * given["samples"], context.limits.walks
+    if walks > most:
+        found = f"Found {len(measured):,} runs to explain with {given['samples']:,} samples each ({walks:,} walks)"
+        raise RequestError(413, f"{found}, expected at most {most:,} walks in one request. Ask for fewer of either.")
     how = {name: given[name] for name in ("model", "platform", "samples", "neighbours", "can", "seed")}
     question = ask(context.service.model(given["model"]).model, measured)
     explained = await context.slowly(context.service.explain, question, **how)

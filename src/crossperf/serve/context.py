@@ -21,13 +21,13 @@ T = TypeVar("T")
 class ServerLimits:
     """What one request may bring, and how many may wait.
 
-    `explained` counts runs of one request to /explain, which takes a second a run; `waiting` the slow requests
+    `walks` counts those of one request to /explain, of all its runs, 10 to 20 ms each; `waiting` the slow requests
     (explanations, maps, uploads, large batches) that are worked on or wait, beyond which a server is busy.
     """
 
     body_bytes: int = 32 * 2**20
     runs: int = 50_000
-    explained: int = 20
+    walks: int = 1_280
     waiting: int = 32
     body_seconds: float = 30.0
 

@@ -102,7 +102,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         parameters=(
             _MODEL,
             Parameter("platform", str, "The platform to explain; the default is the fastest predicted elsewhere."),
-            Parameter("samples", int, "Walks between known runs and this one.", 256, Between(8, 4096)),
+            Parameter("samples", int, "Walks between known runs and each run.", 64, Between(8, 1024)),
             Parameter("neighbours", int, "How many known workloads to name.", 5, Between(0, 100)),
             _CAN,
             Parameter("seed", int, "Seed of the draws.", 0, Between(0, 2**32 - 1)),

@@ -57,3 +57,12 @@ def test_what_was_not_measured_is_taken_from_a_cell_of_the_same_source(made: Nov
     cell = np.full((1, 8), np.nan)
     cell[0, [0, 3]] = made.known_bf[17, [0, 3]]
     np.testing.assert_allclose(made.impute(cell, exact)[0], made.known_bf[17])
+
+
+def test_what_was_not_measured_is_taken_from_the_cell_nearest_in_what_was_whatever_a_cell_lacks(made: Novelty) -> None:
+    rng, exact = np.random.default_rng(6), np.arange(8) == 3
+    asked = np.where(rng.random((200, 8)) < 0.4, np.nan, programs(rng, 200))
+    asked[:, 3] = rng.choice(made.known_bf[:, 3], 200)  # a source that is known
+    for cell, guessed in zip(asked, made.impute(asked, exact), strict=True):
+        apart = np.nansum(np.where(exact, 1e6, 1.0) * (made.known_bf - cell) ** 2, axis=1)
+        np.testing.assert_array_equal(guessed, np.where(np.isnan(cell), made.known_bf[apart.argmin()], cell))

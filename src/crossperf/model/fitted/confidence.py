@@ -87,25 +87,25 @@ class Novelty:
         """Return the latent mean of each cell: the first half of the encoder's outputs."""
         return self.encoder(seen_beside(standard_nf))[:, : self.known_bk.shape[1]].astype(np.float64)
 
+    @cached_property
+    def _known_bg(self) -> Floats:
+        """Known cells such that their product with what was seen, and its values, is the squared distance.
+
+        Less what is the same for each of them: it tells the nearest, whatever a cell lacks.
+        """
+        return np.hstack([np.square(self.known_bf), -2.0 * self.known_bf])
+
     def impute(self, standard_nf: Floats, exact_f: Mask) -> Floats:
         """Return the cells with the values of the nearest known cell where nothing was measured.
 
         Nearest is meant in the features that were measured; those marked `exact` (the source) must agree before
         any other counts. Values of a real cell go together; what the decoder expects, feature by feature, does not.
         """
-        completed_nf = standard_nf.copy()
-        seen_nf = ~np.isnan(standard_nf)
-        weight_f = np.where(exact_f, _MUST_AGREE, 1.0)
-        asked_nf, known_bf = standard_nf * weight_f, self.known_bf * weight_f
-        first_u, number_n = distinct(seen_nf)
-        for pattern, seen_f in enumerate(seen_nf[first_u]):
-            rows = np.flatnonzero(number_n == pattern)
-            asked, known = asked_nf[rows][:, seen_f], known_bf[:, seen_f]
-            near_n = np.concatenate(
-                [_square_distance(asked[i : i + _ROWS], known).argmin(axis=1) for i in range(0, len(asked), _ROWS)]
-            )
-            completed_nf[np.ix_(rows, ~seen_f)] = self.known_bf[near_n][:, ~seen_f]
-        return completed_nf
+        seen_nf, weight_f = ~np.isnan(standard_nf), np.where(exact_f, _MUST_AGREE**2, 1.0)
+        asked_ng = np.hstack([seen_nf, np.nan_to_num(standard_nf)]) * np.tile(weight_f, 2)
+        chunks = (asked_ng[i : i + _ROWS] for i in range(0, len(asked_ng), _ROWS))
+        near_n = np.concatenate([(asked @ self._known_bg.T).argmin(axis=1) for asked in chunks])
+        return np.where(seen_nf, standard_nf, self.known_bf[near_n])
 
     def scores(self, standard_nf: Floats) -> NoveltyScores:
         """Return how each cell differs from what is known."""
