@@ -103,7 +103,7 @@ class Client:
     def explain(self, runs: Any, platform: str | None = None, **how: Any) -> Explanations:
         """Return which counters drive predictions, and the nearest known workloads; see `crossperf.explain`.
 
-        A server takes 64 samples of each run unless told otherwise.
+        A server takes 64 samples of each run by default.
         """
         facts = self._post("/explain", runs, platform=platform, **how)
         own = (plain.from_json(Explanation, each) for each in facts["explanations"])

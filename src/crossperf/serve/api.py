@@ -123,8 +123,8 @@ async def explain(context: Context, request: Request, given: Given) -> Response:
     measured = await bodies.measured(context, request)
     walks, most = len(measured) * given["samples"], context.limits.walks
     if walks > most:
-        found = f"Found {len(measured):,} runs to explain with {given['samples']:,} samples each ({walks:,} walks)"
-        raise RequestError(413, f"{found}, expected at most {most:,} walks in one request. Ask for fewer of either.")
+        asked = f"Found {len(measured):,} runs to explain with {given['samples']:,} samples each ({walks:,} walks)"
+        raise RequestError(413, f"{asked}, expected at most {most:,} walks in one request. Ask for fewer of either.")
     how = {name: given[name] for name in ("model", "platform", "samples", "neighbours", "can", "seed")}
     question = ask(context.service.model(given["model"]).model, measured)
     explained = await context.slowly(context.service.explain, question, **how)
