@@ -10,7 +10,7 @@ from crossperf.model.fitted.model import FittedModel
 from crossperf.model.trained import TrainedModel
 
 #: Settings of the default model in which the one that ships differs.
-SETTINGS = {"trees": 15, "width": 64}
+SETTINGS = {"trees": 13, "width": 64}
 #: What a wheel may carry of it.
 MOST_BYTES = 10_000_000
 
