@@ -3,7 +3,7 @@
 Cells of one workload from several platforms differ more by the platform than by the program. So each counter is taken
 on a log scale, less its mean over all cells of the same source, and averaged over the sources of a workload; what is
 left tells programs apart. t-SNE (van der Maaten and Hinton 2008) keeps neighbours together; far distances mean
-little. On the testbed 44 of 100 among the ten neighbours of a workload are of its application; from the places in
+little. On the testbed 54 of 100 among the ten neighbours of a workload are of its application; from the places in
 the latent space it would be 30, and for cells on its two principal components it is 13.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _STEPS = 750
 #: About how many neighbours t-SNE keeps together: as many as keep inputs of an application together best
-#: (10: 44 %, 20: 41 %, 30: 40 % of a workload's ten neighbours on the testbed are of its application).
+#: (10: 44 %, 20: 41 %, 30: 40 % of a workload's ten neighbours on the table before are of its application).
 _PERPLEXITY = 10.0
 #: Known workloads among which a new run is placed.
 _NEIGHBOURS = 3
