@@ -265,8 +265,8 @@ class Blend:
 def blended(contrast_mnp: Floats, weights_nm: Floats) -> Floats:
     """Return the centre of the members' predictions of each cell: their weighted median, made smooth.
 
-    It has the least ``sum_m w_m sqrt(1 + ((member - centre) / AGREE)^2)``: members that agree are averaged, and one that
-    is far from the others counts for less, however far. Found by reweighting (Huber 1981, 7.8).
+    It has the least ``sum_m w_m sqrt(1 + ((member - centre) / AGREE)^2)``: members that agree are averaged, and one
+    that is far from the others counts for less, however far. Found by reweighting (Huber 1981, 7.8).
     """
     weight_mn1 = weights_nm.T[:, :, None]
     centre_np = (contrast_mnp * weight_mn1).sum(axis=0)
