@@ -10,7 +10,7 @@ published twice: as whole programs that are composed of their parts (testbed.par
 (passes.parquet). Refuses to write where results of a workload differ between platforms, where composed programs are
 longer or shorter than whole ones on average by more than 1.05, or singly by more than 1.05 and than two compositions of
 one program differ, and where more than 5 % of the cells are missing. Inputs that were not counted yet are left out.
-Prints what the table is worth: how well independent halves of its visits agree, above all.
+Prints what the table is worth: how well independent halves of its visits agree, above all, and inputs counted twice.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from passes import drawn
 
 from crossperf import campaign, dataset, platforms
 from crossperf.campaign import log
+from crossperf.campaign.spec import Work
 from crossperf.evaluation import metrics
 from crossperf.plain import to_json
 from crossperf.records import OK, Run
@@ -107,6 +109,7 @@ def main() -> int:
     table = from_runs(runs, name="testbed")
     facts = {"table": facts_of(table), "composed_over_whole": composed}
     facts |= {name: facts_of(from_runs(own, name=name)) for name, own in of_campaigns.items()}
+    facts["counted_again"] = counted_again(CAMPAIGNS["proxies"].folder)
     print(json.dumps(to_json(facts), indent=2))
     for problem in problems:
         print(f"problem: {problem}", file=sys.stderr)
@@ -219,6 +222,28 @@ def check_composed() -> dict[str, dict[str, float]]:
             "composed_again": float(np.exp(np.mean(np.abs(again[name])))),
         }
         for name, logs in of_platforms.items()
+    }
+
+
+def counted_again(folder: Path) -> dict[str, dict[str, float]]:
+    """Return how far two counts of one input lie apart, by event, for inputs that were counted more than once."""
+    of_inputs: dict[tuple[str, Work], list[Mapping[str, float | None]]] = defaultdict(list)
+    for each in log.counted(folder):
+        if each.error is None:
+            of_inputs[each.counts, each.work].append(each.events)
+    apart: dict[str, list[float]] = defaultdict(list)
+    for counts in of_inputs.values():
+        for earlier, later in pairwise(counts):
+            for event, number in later.items():
+                if number and (before := earlier.get(event)):
+                    apart[event].append(abs(float(np.log(number / before))))
+    return {
+        event: {
+            "inputs": len(logs),
+            "typical_factor": float(np.exp(np.mean(logs))),
+            "median_factor": float(np.exp(np.median(logs))),
+        }
+        for event, logs in sorted(apart.items())
     }
 
 

@@ -63,3 +63,16 @@ def test_results_that_differ_are_refused_and_single_precision_may_round() -> Non
 def test_a_digest_is_kept_apart_from_checksums_which_are_numbers() -> None:
     (told,) = publish.marked([run_of("a", "1e99")], publish.CAMPAIGNS["apps"])
     assert (told.metadata["checksum"], told.metadata["digest"], told.runnable) == (None, "1e99", "cpu")
+
+
+def test_inputs_counted_twice_tell_how_well_an_event_repeats(tmp_path: Path) -> None:
+    lines = [("a", 100.0, 5.0), ("b", 100.0, 5.0), ("a", 110.0, 5.0), ("c", 7.0, 0.0), ("c", 7.0, 5.0)]
+    facts = (
+        {"counts": "gpu", "tool": "ncu", "workload": name, "input": "n=1", "events": {"loads": loads, "misses": misses}}
+        for name, loads, misses in lines
+    )
+    (tmp_path / "counts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in facts), encoding="utf-8")
+    again = publish.counted_again(tmp_path)
+    assert again["loads"]["inputs"] == 2
+    assert again["loads"]["typical_factor"] == pytest.approx(1.1**0.5)
+    assert again["misses"] == {"inputs": 1, "typical_factor": 1.0, "median_factor": 1.0}
