@@ -78,6 +78,12 @@ class _Child:
             start_new_session=True,
         )
         self.files = 0
+        self._met_a_fault = False
+
+    @property
+    def is_worn_out(self) -> bool:
+        """Whether it should read nothing more: what a fault or too much memory left of native threads may hang."""
+        return self._met_a_fault or self.files >= _FILES_OF_A_CHILD
 
     def ask(self, request: Mapping[str, Any], until: float) -> tuple[dict[str, Any], bytes]:
         """Return the answer to a request; none by a moment raises `TimeoutError`, a dead child `EOFError`."""
@@ -91,7 +97,9 @@ class _Child:
         facts, arrays = FRAME.unpack(self._read(FRAME.size, until))
         if facts + arrays > _MOST_ANSWER:
             raise EOFError
-        return json.loads(self._read(facts, until)), self._read(arrays, until)
+        answer = json.loads(self._read(facts, until))
+        self._met_a_fault = "crash" in answer
+        return answer, self._read(arrays, until)
 
     def _read(self, count: int, until: float) -> bytes:
         assert self._process.stdout is not None  # noqa: S101
@@ -191,7 +199,7 @@ class Readers:
         try:
             child = child or _Child(self.limits)
             yield child
-            kept = child if child.files < _FILES_OF_A_CHILD else None
+            kept = None if child.is_worn_out else child
         except TimeoutError:
             limit = f"{self.limits.seconds:g} s"
             raise UploadError(f"Reading the upload took more than {limit}. Send it in parts.") from None
