@@ -64,6 +64,7 @@ MET = {
     ),
     "a limit of hardly any time": ("swf", b"1 10 5 91 1 -1 2048 1 2e-317 4096 1 3 1 2 1 1 -1 -1\n"),
     "throughputs that are no JSON": ("throughputs", b"{"),
+    "nodes of no mode": ("times-csv", b"app,input,c:low,a:nodes\nlu,1,1.0,2.\n"),
 }
 
 

@@ -98,11 +98,13 @@ def _from_csv(path: Path, cells: str | None) -> RelativeTimes:
     workloads = [(row[app], " ".join(filter(None, (row[input_], ranks and f"ranks={row[ranks]}")))) for row in rows]
     _refuse_twice(path, workloads)
     modes = [name for name in header if name not in (app, input_, ranks) and not name.endswith(_SUFFIXES)]
+    if not modes:
+        raise _refusal(path, f"found the columns {some_of(header)}, expected one for each mode beside them.")
     inverse = (cells or ("speedup" if "args" in named else "relative-time")) == "speedup"
 
     def read(suffix: str) -> Floats:
         columns = [_column(path, rows, mode + suffix) for mode in modes]
-        relative_wm = np.stack(columns, axis=1) if columns else np.empty((len(rows), 0))
+        relative_wm = np.stack(columns, axis=1)
         return 1.0 / relative_wm if inverse else relative_wm
 
     relative_wm, low_wm, high_wm = read(""), read(":low"), read(":high")
