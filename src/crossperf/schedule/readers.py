@@ -99,7 +99,7 @@ def _from_csv(path: Path, cells: str | None) -> RelativeTimes:
     _refuse_twice(path, workloads)
     modes = [name for name in header if name not in (app, input_, ranks) and not name.endswith(_SUFFIXES)]
     if not modes:
-        raise _refusal(path, f"found the columns {some_of(header)}, expected one for each mode beside them.")
+        raise _refusal(path, f"found the columns {some_of(header)}, expected one for each mode beside them. Add them.")
     inverse = (cells or ("speedup" if "args" in named else "relative-time")) == "speedup"
 
     def read(suffix: str) -> Floats:
