@@ -51,11 +51,11 @@ class KnownWorkloads:
 
     @classmethod
     def of(cls, cells: Cells, features: Features) -> KnownWorkloads:
-        """Return what is known from cells and their features; platforms that are no sources are passed over."""
-        log_time_wp = cells.log_time_wp[:, : len(features.columns.sources)]
-        encoder = Encoder.fit(features.values_nf)
-        features_swf = np.full((*log_time_wp.T.shape, len(features.columns)), np.nan)
-        features_swf[cells.source_n, cells.workload_n] = encoder(features.values_nf)
+        """Return what is known from cells and their features, with rates; platforms that are no source are left out."""
+        log_time_wp, rated_nf = cells.log_time_wp[:, : len(features.columns.sources)], features.derived().values_nf
+        encoder = Encoder.fit(rated_nf)
+        features_swf = np.full((*log_time_wp.T.shape, rated_nf.shape[1]), np.nan)
+        features_swf[cells.source_n, cells.workload_n] = encoder(rated_nf)
         return cls(log_time_wp, encoder, features_swf)
 
     @cached_property

@@ -115,3 +115,27 @@ def test_a_fitted_model_is_asked_with_anything_that_has_its_columns(data: Datase
     expected_np = fitted.predict(data.X)
     np.testing.assert_array_equal(fitted.predict(data.X.to_frame()), expected_np)
     np.testing.assert_array_equal(fitted.predict(data.X.values_nf), expected_np)
+
+
+def test_a_head_sees_rates_and_one_saved_without_them_answers_as_it_did(data: Dataset) -> None:
+    head, plain = head_like(data, 0, 0.5), len(data.X.columns)
+    assert len(head.encoder.mean_f) == data.X.derived().values_nf.shape[1] > plain
+    encoder = replace(
+        head.encoder,
+        scale_f=head.encoder.scale_f[:plain],
+        mean_f=head.encoder.mean_f[:plain],
+        spread_f=head.encoder.spread_f[:plain],
+    )
+    before = replace(
+        head,
+        encoder=encoder,
+        mean_sf=head.mean_sf[:, :plain],
+        gain_sf=head.gain_sf[:, :plain],
+        feature_weights_sf=head.feature_weights_sf[:, :plain],
+        shots_skf=head.shots_skf[:, :, :plain],
+    )
+    # The same head with rates that count nothing.
+    deaf = replace(head, gain_sf=head.gain_sf.copy(), shots_skf=head.shots_skf.copy())
+    deaf.gain_sf[:, plain:] = 0.0
+    deaf.shots_skf[:, :, plain:] = 0.0
+    np.testing.assert_allclose(before.predict(data.X, data.y), deaf.predict(data.X, data.y), rtol=1e-9)

@@ -48,7 +48,7 @@ class Head:
         """Return log(time on the new platform / time on the source) of each run, from the base model's predictions."""
         level_n = log_relative_np.mean(axis=1)
         contrast_np = (log_relative_np - level_n[:, None] - self.centre_p) / self.scale
-        encoded_nf = self.encoder(features.values_nf)
+        encoded_nf = self.encoder(self._rated(features).values_nf)
         predicted_n = np.empty(len(features))
         for source in np.unique(features.source_n):
             rows = features.source_n == source
@@ -60,6 +60,10 @@ class Head:
                 + similarity(seen_nf, self.shots_skf[source]) @ self.shot_weights_sk[source]
             )
         return np.asarray(level_n + np.clip(predicted_n, *self.limits_2) * self.scale)
+
+    def _rated(self, features: Features) -> Features:
+        """Return features with their rates; without them for a head that was saved when heads did not see any."""
+        return features if len(self.encoder.mean_f) == len(features.columns) else features.derived()
 
 
 def similarity(left_nf: Floats, right_kf: Floats) -> Floats:
