@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -93,3 +94,9 @@ def test_an_array_that_does_not_fit_is_named_with_its_place(numbers: object, sen
     with pytest.raises(MisfitError) as caught:
         from_json(Outer, {"inner": {"name": "x"}, "numbers_np": numbers})
     assert str(caught.value) == sentence
+
+
+def test_a_whole_number_of_400_digits_is_between_none_but_infinite_limits() -> None:
+    assert not Between(0, 100).holds(10**400)
+    assert Between().holds(10**400)
+    assert Between(0, 100).holds(math.nan)

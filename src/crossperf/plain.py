@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 #: Whole numbers beyond 64 bits fit no column of any table.
-_WHOLE = 2**63
+_WHOLE, _DIGITS = 2**63, 30
 _SHOWN = 60
 _JSON_WORDS = ((None, "null"), (True, "true"), (False, "false"))
 _NUMBERS = frozenset({int, float, type(None)})
@@ -53,7 +53,20 @@ class Between:
 
     def holds(self, number: float) -> bool:
         """Tell whether a number is one of them; NaN, which stands for "not known", always is."""
-        return math.isnan(number) or (self.least <= number <= self.most and number > self.above)
+        # NaN differs from itself; `math.isnan` does not take whole numbers of hundreds of digits.
+        return number != number or (self.least <= number <= self.most and number > self.above)  # noqa: PLR0124
+
+
+def whole(text: str) -> int | None:
+    """Return the number that a text of digits spells, ``None`` where it is none that 64 bits hold.
+
+    ``int`` takes superscripts for digits in `str.isdigit` alone, and refuses thousands of digits in words of its own.
+
+    >>> whole("42"), whole("-1"), whole("4.0"), whole("9" * 5000), whole("\u00b2")
+    (42, None, None, None, None)
+    """
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else _WHOLE
+    return number if number < _WHOLE else None
 
 
 @dataclass(frozen=True)

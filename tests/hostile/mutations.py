@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import random
+import re
 from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from decimal import Decimal
@@ -158,6 +159,22 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
     return bytes(made)
 
 
+#: What stands in the place of a number: longer than any float, than what `int` reads, negative, tiny, beyond 64 bits.
+NUMBERS = (b"9" * 400, b"9" * 5000, b"-1", b"0", b"1e400", b"nan", b"1e-320", b"18446744073709551616", "²".encode())
+
+
+def numbers_of(data: bytes) -> list[tuple[int, int]]:
+    """Return where each run of digits begins and ends."""
+    return [match.span() for match in re.finditer(rb"\d+", data)]
+
+
+def mutated_number(data: bytes, rng: random.Random) -> bytes:
+    """Return bytes of which one number, wherever it stands, is another one that a reader may stumble over."""
+    spans = numbers_of(data)
+    start, end = rng.choice(spans) if spans else (len(data), len(data))
+    return data[:start] + rng.choice(NUMBERS) + data[end:]
+
+
 def mutated_arrays(data: bytes, rng: random.Random) -> bytes:
     """Return a file of arrays of which one or two are changed in values, shape, type or name."""
     with np.load(io.BytesIO(data)) as held:
@@ -228,7 +245,10 @@ _COLUMNS: list[Callable[[int], pl.Series]] = [
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
     """Return a file made unsound: a document by its values, lines of them line by line, everything by its bytes."""
-    if rng.random() < 0.3:
+    kind = rng.random()
+    if kind < 0.1:
+        return mutated_number(data, rng)
+    if kind < 0.3:
         return mutated_bytes(data, rng)
     if data.startswith(b"PK"):
         return mutated_arrays(data, rng)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.hostile import fuzz
+from tests.hostile import fuzz, mutations
 from tests.hostile.target import Target
 from tests.hostile.targets import BY_NAME, TARGETS
 
@@ -28,6 +28,17 @@ def test_a_file_made_unsound_is_read_or_refused(name: str, tmp_path: Path) -> No
         fuzz.attempt(BY_NAME[name], random.Random(seed), tmp_path)  # noqa: S311
 
     tried()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_file_with_another_number_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    """Not by chance: every number of a short file, and some of a long one, is each of the odd ones in turn."""
+    data, numbers = BY_NAME[name].sound(), mutations.NUMBERS
+    tries = [(span, number) for span in mutations.numbers_of(data) for number in numbers]
+    step = max(1, len(tries) // (FILES // 2))
+    step += step % len(numbers) in (0, 3, 6)  # so that each of the odd ones has its turn
+    for (start, end), number in tries[::step]:
+        fuzz.read(BY_NAME[name], data[:start] + number + data[end:], tmp_path)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -64,6 +75,12 @@ MET = {
     ),
     "a limit of hardly any time": ("swf", b"1 10 5 91 1 -1 2048 1 2e-317 4096 1 3 1 2 1 1 -1 -1\n"),
     "throughputs that are no JSON": ("throughputs", b"{"),
+    "blocks of 400 digits": (
+        "ncu-csv",
+        b'"ID","Kernel Name","Block Size","Grid Size","Metric Name","Metric Unit","Metric Value"\n'
+        b'"0","k","(' + _LONG + b', 1, 1)","(2, 1, 1)","gpu__time_duration.sum","nsecond","1"\n',
+    ),
+    "a digit that is no number": ("machines", "machine,size\na,²\n".encode()),
     "nodes of no mode": ("times-csv", b"app,input,c:low,a:nodes\nlu,1,1.0,2.\n"),
 }
 

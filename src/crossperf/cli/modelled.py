@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from crossperf import platforms
 from crossperf.documents import MEGABYTE, at, parse, read_bytes
 from crossperf.errors import ModelFolderError, some_of
+from crossperf.plain import whole
 from crossperf.platforms import Platform
 
 if TYPE_CHECKING:
@@ -73,5 +74,4 @@ class ModelPlatforms:
 
 
 def _threads_of_environment() -> int | None:
-    text = os.environ.get("OMP_NUM_THREADS", "")
-    return int(text) if text.isdigit() else None
+    return whole(os.environ.get("OMP_NUM_THREADS", ""))

@@ -11,6 +11,7 @@ import click
 
 from crossperf.cli.options import PATH
 from crossperf.errors import SettingsError
+from crossperf.plain import shown, whole
 
 if TYPE_CHECKING:
     from crossperf.schedule.jobs import Jobs
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The load of jobs that are drawn.
 _DRAWN_LOAD = 0.9
+#: More jobs than this are not drawn: they would take gigabytes.
+_MOST_DRAWN = 10_000_000
 _HOUR_S = 3600.0
 
 _TRACE = (
@@ -96,8 +99,11 @@ def jobs_of(source: JobSource, machines: Machines, truth: RelativeTimes) -> Call
 
     if source.what.isdecimal():
         _refuse_for_drawn(source)
+        number = whole(source.what)
+        if number is None or number > _MOST_DRAWN:
+            raise SettingsError(f"--jobs: found {shown(source.what)}, expected at most {_MOST_DRAWN:,}, or a trace.")
         load = _DRAWN_LOAD if source.utilisation is None else source.utilisation
-        return lambda seed: draw(int(source.what), machines, truth, utilisation=load, seed=seed)
+        return lambda seed: draw(number, machines, truth, utilisation=load, seed=seed)
     if not Path(source.what).is_file():
         raise SettingsError(f"--jobs: {source.what}: no such file, expected a number or a trace (.swf, .csv, ...).")
     trace = read_trace(

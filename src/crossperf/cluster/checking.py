@@ -10,6 +10,7 @@ from typing import NamedTuple
 from crossperf.cluster.commands import ask, gres_of, listed, refuse_unless_up, seconds_of, start
 from crossperf.cluster.site import Allocation
 from crossperf.errors import did_you_mean, some_of
+from crossperf.plain import whole
 
 _FORMAT = "%R|%N|%c|%f|%G|%T|%l"
 #: States, without the marks after them, in which a node takes no jobs until somebody has seen to it.
@@ -103,5 +104,5 @@ def _gres(text: str) -> tuple[str, int]:
     (('gpu:a100', 2), ('gpu', 1), ('gpu', 1))
     """
     words = text.removeprefix("gres/").removeprefix("gres:").split(":")
-    count = words.pop() if len(words) > 1 and words[-1].isdecimal() else "1"
-    return ":".join(words), int(count)
+    count = whole(words[-1]) if len(words) > 1 else None
+    return ":".join(words if count is None else words[:-1]), 1 if count is None else count

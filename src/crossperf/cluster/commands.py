@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crossperf.errors import CrossperfError
+from crossperf.plain import whole
 
 #: A controller that does not answer within this time counts as unreachable.
 _PATIENCE_S = 10.0
@@ -75,11 +76,12 @@ def gres_of(text: str) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for resource in listed(re.sub(r"\([^)]*\)", "", text) if text != "(null)" else ""):
         *names, count = resource.split(":")
-        if not count.isdecimal():
-            names, count = [*names, count], "1"
-        counts[names[0]] += int(count)
+        number = whole(count)
+        if number is None:
+            names, number = [*names, count], 1
+        counts[names[0]] += number
         if len(names) > 1:
-            counts[":".join(names[:2])] += int(count)
+            counts[":".join(names[:2])] += number
     return dict(counts)
 
 

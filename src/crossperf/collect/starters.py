@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from crossperf import plain
+from crossperf.plain import whole
 
 #: The kernel keeps this many letters of a program's name.
 _COMM_LETTERS = 15
@@ -98,7 +99,7 @@ def workload(command: Sequence[str], environment: Mapping[str, str] | None = Non
     Workload(app='app', input='OMP_NUM_THREADS=2 100', ranks=None, behind=())
     """
     environment = environment or {}
-    inside = next((int(environment[name]) for name in _RANKS_INSIDE if environment.get(name, "").isdigit()), None)
+    inside = next((ranks for name in _RANKS_INSIDE if (ranks := whole(environment.get(name, ""))) is not None), None)
     named = _named(list(command), environment)
     return replace(named, ranks=inside) if named.ranks is None else named
 
@@ -167,8 +168,7 @@ def _ranks(starter: Starter, command: list[str], environment: Mapping[str, str])
         part, rest = [command[0], *rest[:end]], rest[end + 1 :]
         at, _ = _program_at(starter, part)
         ranks += _ranks_in(starter, part[1:at])
-    inherited = environment.get(starter.ranks_variable, "")
-    return ranks or (int(inherited) if inherited.isdigit() else None)
+    return ranks or whole(environment.get(starter.ranks_variable, ""))
 
 
 def _ranks_in(starter: Starter, options: list[str]) -> int:
@@ -178,8 +178,8 @@ def _ranks_in(starter: Starter, options: list[str]) -> int:
         flag, _, value = word.partition("=")
         if word[:2] in starter.ranks and word[2:].isdigit():
             flag, value = word[:2], word[2:]
-        number = value or following
-        ranks = int(number) if flag in starter.ranks and number.isdigit() else ranks
+        number = whole(value or following)
+        ranks = number if flag in starter.ranks and number is not None else ranks
     return ranks
 
 

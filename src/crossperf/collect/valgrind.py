@@ -157,7 +157,7 @@ def parse_caches(text: str) -> dict[str, CacheShape]:
     """
     caches: dict[str, CacheShape] = {}
     for part in text.split():
-        match = re.fullmatch(r"(I1|D1|LL)=(\d+),(\d+),(\d+)", part)
+        match = re.fullmatch(r"(I1|D1|LL)=(\d{1,15}),(\d{1,15}),(\d{1,15})", part)
         if match is None:
             expected = "I1, D1 or LL with bytes, ways and bytes a line, such as D1=32768,8,64"
             raise SettingsError(f"cache: found {part!r}, expected {expected}.", argument="cache")

@@ -220,24 +220,25 @@ def _cut_short(path: str, row: list[str], cells: str, expected: str) -> ProfileF
 
 
 def _launch(cells: Mapping[str, str], metrics: dict[str, float | None]) -> NcuLaunch:
-    blocks, threads = _volume(cells.get("Grid Size")), _volume(cells.get("Block Size"))
-    metrics.setdefault(BLOCKS, blocks)
-    metrics.setdefault(BLOCK_SIZE, threads)
-    metrics.setdefault(THREADS, blocks * threads if blocks is not None and threads is not None else None)
+    grid, block = cells.get("Grid Size", ""), cells.get("Block Size", "")
+    metrics.setdefault(BLOCKS, _volume(grid))
+    metrics.setdefault(BLOCK_SIZE, _volume(block))
+    metrics.setdefault(THREADS, _volume(grid, block))
     places = [cells.get(name) for name in ("Process ID", "Context", "Stream")]
     stream = tuple(place for place in places if place is not None)
     process, gpu = cells.get("Process Name") or None, cells.get(_GPU) or None
     return NcuLaunch(cells["Kernel Name"], metrics, process, stream if len(stream) == len(places) else None, gpu)
 
 
-def _volume(text: str | None) -> float | None:
-    """Return the number of blocks or threads of a size.
+def _volume(*sizes: str) -> float | None:
+    """Return the number of blocks or threads of a size, or of one within the other; ``None`` where it is no number.
 
-    >>> _volume("(4, 4, 1)")
-    16.0
+    >>> _volume("(4, 4, 1)"), _volume("(4, 4, 1)", "(32, 1, 1)"), _volume("(4, 4, 1)", "")
+    (16.0, 512.0, None)
     """
-    numbers = re.findall(r"\d+", text or "")
-    return float(math.prod(map(int, numbers))) if numbers else None
+    numbers = [re.findall(r"\d+", size) for size in sizes]
+    volume = math.prod(float(number) for own in numbers for number in own)
+    return volume if all(numbers) and math.isfinite(volume) else None
 
 
 class _Numbers:

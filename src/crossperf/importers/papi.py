@@ -19,7 +19,7 @@ from crossperf.documents import parse
 from crossperf.errors import some_of
 from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable
 from crossperf.importers.measurement import Measurement
-from crossperf.plain import shown
+from crossperf.plain import shown, whole
 from crossperf.runs.rules import as_number
 
 #: The major version of PAPI up to which the layout of the files was looked at.
@@ -197,7 +197,7 @@ def _doubts(ranks: Sequence[_Rank]) -> list[str]:
     versions = sorted({rank.version or "6.0" for rank in ranks})
     if len(versions) > 1:
         doubts.append(f"the ranks were written by different versions of PAPI: {', '.join(versions)}")
-    newer = [text for text in versions if not text.split(".")[0].isdigit() or int(text.split(".")[0]) > _NEWEST]
+    newer = [text for text in versions if (whole(text.split(".")[0]) or math.inf) > _NEWEST]
     if newer:
         doubts.append(f"written by PAPI {newer[0]}, newer than the versions this reader was tried with")
     if any(rank.version is None for rank in ranks):

@@ -17,6 +17,7 @@ from xml.parsers import expat
 from crossperf.catalog import canonical
 from crossperf.importers.files import SPELLINGS, start_of, text_of, unusable, utc_time
 from crossperf.importers.measurement import Measurement
+from crossperf.plain import whole
 from crossperf.runs.rules import as_number
 
 _FILE = re.compile(r"profile\.(\d+)\.(\d+)\.(\d+)")
@@ -77,10 +78,11 @@ def _files(path: Path) -> list[Path]:
 def _read_thread(file: Path) -> _TauThread:
     lines = text_of(file, "a profile of TAU", errors="replace").splitlines()
     heading = _HEADING.fullmatch(lines[0]) if lines else None
-    if heading is None or len(lines) < int(heading[1]) + 2:
+    functions = whole(heading[1]) if heading else None
+    if heading is None or functions is None or len(lines) < functions + 2:
         expected = "a line 'N templated_functions_MULTI_METRIC', a line of metadata and N functions"
         raise unusable(file, f"found a file that breaks off or is of another kind, expected {expected}. {_AGAIN}")
-    end = int(heading[1]) + 2
+    end = functions + 2
     spent = sum(_exclusive(file, number, line) for number, line in enumerate(lines[2:end], start=3))
     match = _FILE.fullmatch(file.name)
     place = tuple(map(int, match.groups())) if match else (0, 0, 0)

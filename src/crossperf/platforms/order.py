@@ -59,7 +59,7 @@ def in_order(names: Iterable[str], classes: Mapping[str, str | None] | None = No
 
 def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a name as a key that puts ``node9`` before ``node10``."""
-    parts = re.split(r"(\d+)", name.casefold())
+    parts = re.split(r"(\d{1,18})", name.casefold())
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part)
 
 

@@ -18,6 +18,7 @@ import polars as pl
 from crossperf.arrays import Floats
 from crossperf.documents import MEGABYTE, opened, parse, read_bytes, read_text
 from crossperf.errors import CrossperfError, SettingsError, did_you_mean, some_of
+from crossperf.plain import shown, whole
 from crossperf.runs import table as runs_table
 from crossperf.schedule.machines import FACTS, Machines, price_of
 from crossperf.schedule.rules import Maintenance
@@ -230,9 +231,10 @@ def read_machines(path: str | os.PathLike[str]) -> Machines:
         name, size = row["machine"], row["size"]
         if not name or name in nodes:
             raise _refusal(path, f"found the machine {name!r}, expected each once, by name.", number)
-        if not size.isdecimal() or int(size) < 1:
-            raise _refusal(path, f"found {size!r} nodes, expected a whole number above 0.", number)
-        nodes[name] = int(size)
+        count = whole(size)
+        if not count:
+            raise _refusal(path, f"found {shown(size)} nodes, expected a whole number above 0.", number)
+        nodes[name] = count
         for fact, values in facts.items():
             value = price_of(row.get(fact, ""))
             if value is None:

@@ -11,6 +11,8 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from crossperf.plain import whole
+
 #: What OpenMP, the BLAS libraries, Numba, Polars and joblib take the number of their threads from.
 _VARIABLES = (
     "OMP_NUM_THREADS",
@@ -36,8 +38,7 @@ def environment(threads: int) -> dict[str, str]:
 
 def here() -> int:
     """Return how many threads numerical libraries take in this process: of the environment, or one a core."""
-    text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    return int(text) if text.isdigit() and int(text) else len(os.sched_getaffinity(0))
+    return whole(os.environ.get("OMP_NUM_THREADS", "").split(",")[0]) or len(os.sched_getaffinity(0))
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from crossperf.errors import some_of
 from crossperf.importers.files import start_of, unusable
 from crossperf.importers.hpctoolkit.totals import Thread, summed, to_measurement
 from crossperf.importers.measurement import Measurement
+from crossperf.plain import shown, whole
 
 EXPERIMENT = "experiment.xml"
 #: HPCToolkit 3 wrote 2.0, then 2.1 and 2.2.
@@ -137,9 +138,10 @@ class _Experiment:
 
     def _whole(self, attributes: dict[str, str], name: str) -> int:
         text = attributes.get(name, "")
-        if not text.isascii() or not text.isdigit() or int(text) > 1 << 16:
-            self._fail(f"{name}={text!r} of a MetricDB")
-        return int(text)
+        number = whole(text)
+        if number is None or number > 1 << 16:
+            self._fail(f"{name}={shown(text)} of a MetricDB")
+        return number
 
 
 def _plain(name: str) -> str:

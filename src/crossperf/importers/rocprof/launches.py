@@ -198,7 +198,7 @@ def _launch(row: list[str], places: dict[str, int]) -> RocprofLaunch:
         re.sub(r"( \[clone \.kd\]| \(\.kd\)|\.kd)$", "", row[places["kernel"]]),
         tuple(row[places[name]] for name in ("process", "gpu", "queue") if name in places),
         # The grid is counted in work-items, and its last workgroup may be filled in part.
-        workgroups=float(math.ceil(grid / group)) if grid is not None and group else None,
+        workgroups=float(math.ceil(grid / group)) if grid is not None and group is not None and group >= 1 else None,
         threads_per_group=group,
         started_ns=number("start"),
         ended_ns=number("end"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from crossperf.documents import read_text
 from crossperf.errors import CrossperfError, some_of
 from crossperf.files import locked
+from crossperf.plain import whole
 from crossperf.records import OK, Run
 from crossperf.runs import jsonl
 from crossperf.schedule.slurm import controller
@@ -31,7 +32,7 @@ _TIME = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|Unknown|None)"
 _JOBCOMP = re.compile(
     r"JobId=(?P<job>\d+) UserId=(?P<user>.*?)\(\d+\) (?:GroupId=\S+ )?Name=(?P<name>.*) JobState=(?P<state>\w+)\S* "
     rf"Partition=(?P<partition>\S*) TimeLimit=\S+ StartTime=(?P<start>{_TIME}) EndTime=(?P<end>{_TIME}) "
-    r"NodeList=(?P<list>\S*) NodeCnt=(?P<nodes>\d+) .*"
+    r"NodeList=(?P<list>\S*) NodeCnt=(?P<nodes>\d{1,9}) .*"
 )
 _CLUSTER = re.compile(r".* Cluster=(\S*) ")
 #: Jobs that have not ended yet.
@@ -102,7 +103,7 @@ def sacct_lines(text: str, where: str) -> Reading:
         if len(fields) != len(columns):
             problem = f"found {len(fields)} fields, expected {len(columns)} fields as in the header"
             reading.problems.append(f"{where}, line {number:,}: {problem}; left out.")
-        elif not row["ElapsedRaw"].isdecimal() or not row["NNodes"].isdecimal():
+        elif whole(row["ElapsedRaw"]) is None or whole(row["NNodes"]) is None:
             problem = f"found {row['ElapsedRaw']!r} seconds on {row['NNodes']!r} nodes, expected whole numbers"
             reading.problems.append(f"{where}, line {number:,}: {problem}; left out.")
         else:

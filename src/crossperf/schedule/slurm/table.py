@@ -234,7 +234,7 @@ def read(path: str | os.PathLike[str]) -> StoredTable:
 def _checked(data: bytes, path: str) -> list[list[str]]:
     """Return the fields of each line of a sound file."""
     header, _, rest = data.partition(b"\n")
-    stated = re.fullmatch(rb"crossperf-table\t(\d+)\t(\d{10})\t(\d{10})\t([0-9a-f]{16})", header)
+    stated = re.fullmatch(rb"crossperf-table\t(\d{1,9})\t(\d{10})\t(\d{10})\t([0-9a-f]{16})", header)
     if stated is None or int(stated[1]) != VERSION:
         start = header[:60].decode(errors="replace")
         raise _unsound(path, f"starts with {start!r}, expected a table of predictions of version {VERSION}")

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
+from crossperf.plain import whole
 from crossperf.prediction.answer import ask as ask_model
 from crossperf.prediction.workload_map import WorkloadMap, WorkloadPlaces
 from crossperf.report.figures.colours import FAINT, GROUP_COLOURS, PLATFORM_COLOURS, Look, looks_of
@@ -102,8 +103,9 @@ def _screen(site: Pages, request: Request) -> Response:
 def _chosen(fields: QueryParams, drawn: WorkloadMap) -> int | None:
     """Return the number of the workload that a link names: by its number on the map, or by its names."""
     number = text(fields, "at")
-    if number.isdigit() and int(number) < len(drawn.workloads):
-        return int(number)
+    at = whole(number)
+    if at is not None and at < len(drawn.workloads):
+        return at
     workload = (text(fields, "app"), text(fields, "input"))
     if workload == ("", "") and not number:
         return None
