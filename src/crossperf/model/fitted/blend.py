@@ -212,11 +212,11 @@ class Blend:
 
     def predict(self, features: Features) -> Floats:
         """Return log relative times."""
-        return self._ask(features).predicted_np
+        return self.ask(features).predicted_np
 
     def forecast(self, features: Features) -> Forecast:
         """Return predictions with the errors they may have; ask for some hundred cells at a time."""
-        answer = self._ask(features)
+        answer = self.ask(features)
         error_nbp = self.intervals.errors(difficulty(features, answer.signs_nz), answer.share_nr)
         scores = self.novelty.scores(self._standard(features))
         return Forecast(answer.predicted_np, error_nbp, self.intervals.coverage(answer.share_nr), scores)
@@ -229,7 +229,8 @@ class Blend:
         """Return the encoded features without their rates."""
         return self.encoder(features.derived().values_nf)[:, : len(features.columns)]
 
-    def _ask(self, features: Features) -> Blended:
+    def ask(self, features: Features) -> Blended:
+        """Return log relative times, not limited to what training has seen, and how near the cells are."""
         chunks = (features[start : start + _CHUNK] for start in range(0, len(features), _CHUNK))
         parts = zip(*map(self._ask_chunk, chunks), strict=True)
         return Blended(*(np.concatenate(part) for part in parts))

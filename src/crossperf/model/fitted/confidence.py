@@ -224,6 +224,14 @@ class Intervals:
         scale_nb = np.take_along_axis(scale_nr, way_nb, axis=1)
         return np.asarray(scale_nb[:, :, None] * error_rbp[way_nb, np.arange(KEPT_ERRORS)])
 
+    def scaled(self, scale_r: Floats) -> Intervals:
+        """Return intervals whose errors of each way of holding out are so many times as large."""
+        return Intervals(
+            tuple(
+                replace(own, error_bp=own.error_bp * scale) for own, scale in zip(self.residuals, scale_r, strict=True)
+            )
+        )
+
     def coverage(self, share_nr: Floats) -> Floats:
         """Return how much the intervals of each nominal level cover, N x L."""
         return np.asarray(share_nr @ np.stack([own.coverage_l for own in self.residuals]))
