@@ -54,13 +54,20 @@ class Client:
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60.0) -> None:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SettingsError(f"server: found {url!r}, expected http://HOST:PORT or https://HOST.", argument="server")
+        try:
+            parts = urlsplit(url if "//" in url else f"http://{url}")
+            host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+        except ValueError:  # no address, no port, or a name that no host can have
+            host = ""
+        if not host or parts.scheme not in ("http", "https"):
+            message = f"server: found {plain.shown(url)}, expected http://HOST:PORT or https://HOST."
+            raise SettingsError(message, argument="server")
+        if token and not (token.isascii() and token.isprintable()):
+            raise SettingsError("token: found characters that no header can hold, expected ASCII.", argument="token")
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._prefix = parts.path.rstrip("/") + _API
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        self._connection = kind(host, port, timeout=timeout)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def __enter__(self) -> Client:

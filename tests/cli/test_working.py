@@ -109,6 +109,7 @@ def test_a_second_command_on_the_same_output_is_refused(table: Path) -> None:
         (["--jobs", "1", "--tls-ca", "runs.csv"], "--tls-ca, --tls-cert and --tls-key: found some, expected all three"),
         (["--seeds", "2", "--split", "platform"], "--seeds: found with --split platform, expected another split"),
         (["--pieces", "runs.csv"], "runs.csv: cannot be written"),
+        (["--pieces", ""], ".: found 'runs.csv' and no pieces.json, expected a new folder"),
     ],
 )
 def test_what_does_not_go_together_is_one_sentence(words: list[str], sentence: str, table: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossperf.errors import DatasetError
+from crossperf.errors import DatasetError, SettingsError
 from crossperf.evaluation.compare import compare
 from crossperf.records import Run
 from crossperf.report.figures.changes import changes
@@ -80,3 +80,8 @@ def test_a_table_and_its_noisy_copy_differ_by_what_was_added() -> None:
     own = compare(runs(times), runs(noisy)).agreement
     # The difference of two independent errors is normal with sigma * sqrt 2; its mean absolute value is known.
     assert own.typical_factor == pytest.approx(np.exp(sigma * np.sqrt(2) * np.sqrt(2 / np.pi)), rel=0.02)
+
+
+def test_a_platform_that_one_of_the_tables_lacks_is_named() -> None:
+    with pytest.raises(SettingsError, match=r"platforms: found 'r', expected some of p, q\. Both tables must have it"):
+        compare(runs(FIRST), runs(FIRST), platforms=["p", "r"])

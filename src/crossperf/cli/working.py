@@ -82,7 +82,8 @@ class Working:
         from crossperf.workers.chosen import chosen as workers_of
 
         self._warn()
-        jobs_folder = folder and folder.with_name(f"{folder.name}.jobs")
+        # Of ``.`` the name as well: it stands in its absolute path.
+        jobs_folder = folder and folder.absolute().parent / f"{folder.absolute().name}.jobs"
         how = {**chosen, "tls": self._tls(), "threads": given["threads"] or 1, "folder": jobs_folder}
         if folder is None:
             with workers_of(**how) as workers:

@@ -15,7 +15,7 @@ import numpy as np
 from crossperf.arrays import Floats
 from crossperf.dataset.measured import measured_table
 from crossperf.dataset.pairing import noise_of, paired
-from crossperf.errors import DatasetError, some_of
+from crossperf.errors import DatasetError, SettingsError, did_you_mean, some_of
 from crossperf.evaluation import metrics
 from crossperf.evaluation.scores import Scores
 from crossperf.runs.table import Source, read_runs
@@ -93,6 +93,10 @@ def compare(first: Source, second: Source, *, platforms: Sequence[str] | None = 
     tables = [read_runs(first), read_runs(second)]
     known = [set(table.platforms) for table in tables]
     shared = sorted(known[0] & known[1]) if platforms is None else list(platforms)
+    if absent := [name for name in shared if name not in known[0] & known[1]]:
+        both = some_of(sorted(known[0] & known[1]))
+        message = f"platforms: found {absent[0]!r}{did_you_mean(absent[0], known[0])}, expected some of {both}."
+        raise SettingsError(f"{message} Both tables must have it.", argument="platforms")
     if not shared:
         problem = f"{tables[1].path}: found {some_of(sorted(known[1]))}, expected a platform of {tables[0].path}"
         raise DatasetError(f"{problem}: {some_of(sorted(known[0]))}. Rename one with 'crossperf runs rename'.")
