@@ -15,6 +15,7 @@ from crossperf import __version__
 from crossperf.cli.group import CommandGroup
 from crossperf.cli.interrupts import Interrupts
 from crossperf.errors import CrossperfError
+from crossperf.plain import whole
 from crossperf.text import safe
 
 _SECTIONS = {
@@ -50,6 +51,7 @@ _SECTIONS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what goes wrong is one sentence and an exit code."""
     _open_what_is_closed()
+    _forget_sizes_that_are_none()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a letter that the terminal lacks is no reason to fail
     with Interrupts() as interrupts:
@@ -61,6 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 _fail("interrupted; no file was left half-written.", 128 + (interrupts.number or signal.SIGINT))
             _explain(error)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _forget_sizes_that_are_none() -> None:
+    """Let the terminal tell its size where the environment does not: rich takes whatever looks like digits."""
+    for name in ("COLUMNS", "LINES"):
+        if name in os.environ and whole(os.environ[name]) is None:
+            del os.environ[name]
 
 
 def _open_what_is_closed() -> None:
