@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from accuracy import HERE, add, data_of, each_of, opening, tables_of
+from accuracy import HERE, add, data_of, opening, tables_of
 from crossperf.dataset.pairing import Dataset, Fold, folds
 from crossperf.model.boosting import deal
 from crossperf.model.default import Crossperf
@@ -78,12 +80,14 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         for fold in range(arguments.scored_folds)
         for method in arguments.methods.split(",")
     ]
-    for rows in each_of(score, tasks, arguments.jobs):
-        for row in rows:
-            yield row
-            if arguments.results:
-                with arguments.results.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
+    # Processes that are started anew: a fork of one that has used torch may hang.
+    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+        for rows in pool.map(score, tasks):
+            for row in rows:
+                yield row
+                if arguments.results:
+                    with arguments.results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(row) + "\n")
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
