@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: The load of jobs that are drawn.
 _DRAWN_LOAD = 0.9
-#: More jobs than this are not drawn: they would take gigabytes.
-_MOST_DRAWN = 10_000_000
 _HOUR_S = 3600.0
 
 _TRACE = (
@@ -94,14 +92,14 @@ def machines_of(source: JobSource, machines: Machines) -> Machines:
 def jobs_of(source: JobSource, machines: Machines, truth: RelativeTimes) -> Callable[[int], Jobs]:
     """Return what gives the jobs of a seed: drawn ones, or always those of a trace, its arrivals perhaps stretched."""
     from crossperf.schedule.mapping import mapped, read_map
-    from crossperf.schedule.synthetic import draw, with_load
+    from crossperf.schedule.synthetic import MOST_JOBS, draw, with_load
     from crossperf.schedule.traces import read_trace
 
     if source.what.isdecimal():
         _refuse_for_drawn(source)
         number = whole(source.what)
-        if number is None or number > _MOST_DRAWN:
-            raise SettingsError(f"--jobs: found {shown(source.what)}, expected at most {_MOST_DRAWN:,}, or a trace.")
+        if number is None:
+            raise SettingsError(f"--jobs: found {shown(source.what)}, expected 1 to {MOST_JOBS:,}, or a trace.")
         load = _DRAWN_LOAD if source.utilisation is None else source.utilisation
         return lambda seed: draw(number, machines, truth, utilisation=load, seed=seed)
     if not Path(source.what).is_file():

@@ -33,7 +33,7 @@ _DAILY_SWING = 0.6
 _DAY_S = 86_400.0
 _POWER_OF_TWO = 0.75
 _USERS = 64
-_MOST_JOBS = 100_000_000
+MOST_JOBS = 100_000_000
 _PROGRAMS = 48
 
 
@@ -53,8 +53,8 @@ def draw(n_jobs: int, machines: Machines, truth: RelativeTimes, *, utilisation: 
     >>> len(jobs), bool((jobs.requested_s >= jobs.run_s).all())
     (3, True)
     """
-    if not 1 <= n_jobs <= _MOST_JOBS:
-        raise SettingsError(f"n_jobs: found {n_jobs}, expected 1 to {_MOST_JOBS:,}.", argument="n_jobs")
+    if not 1 <= n_jobs <= MOST_JOBS:
+        raise SettingsError(f"n_jobs: found {n_jobs}, expected 1 to {MOST_JOBS:,}.", argument="n_jobs")
     _check_utilisation(utilisation)
     rng = np.random.default_rng([seed, 0])
     nodes = _sizes(rng, n_jobs, max(machines.nodes))

@@ -225,7 +225,7 @@ class Intervals:
         return np.asarray(scale_nb[:, :, None] * error_rbp[way_nb, np.arange(KEPT_ERRORS)])
 
     def scaled(self, scale_r: Floats) -> Intervals:
-        """Return intervals whose errors of each way of holding out are so many times as large."""
+        """Return intervals with the errors of each way of holding out multiplied by its scale."""
         return Intervals(
             tuple(
                 replace(own, error_bp=own.error_bp * scale) for own, scale in zip(self.residuals, scale_r, strict=True)

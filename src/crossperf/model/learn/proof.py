@@ -1,8 +1,8 @@
 """Proves intervals on a second model that has not seen some cells: how wide they are beside what they had to hold.
 
 What is held out inside a fit is answered by fewer trees and by single networks, which err more than the whole model
-does, and nearness is not always told right. A model made in the same way without some applications, and without some
-workloads of the others, shows both at once. (How far the next measurement of a known workload differs is told by its
+does, and nearness is not always judged right. A model made in the same way without some applications, and without some
+workloads of the others, shows both at once. (How far the next measurement of a known workload differs follows from its
 visits, and needs no proof.)
 """
 
