@@ -492,12 +492,3 @@ def test_an_interrupted_training_leaves_nothing_behind(runs_file: Path, tmp_path
         "error: interrupted; no file was left half-written.\n",
     )
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("size", ["9" * 5000, "\u00b2", "wide"])
-def test_a_size_of_the_terminal_that_is_none_is_passed_over(
-    crossperf: Crossperf, runs_file: Path, monkeypatch: pytest.MonkeyPatch, size: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", size)
-    monkeypatch.setenv("LINES", size)
-    assert crossperf("runs", "info", runs_file).status == 0

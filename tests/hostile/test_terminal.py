@@ -143,3 +143,14 @@ def test_text_of_files_has_no_halves_of_pairs() -> None:
     assert as_utf8(os.fsdecode(b"\xff")) == r"\xff"
     assert as_utf8("\ud800") == r"\ud800"
     as_utf8("".join(map(chr, range(0xD800, 0xE000)))).encode()
+
+
+@pytest.mark.parametrize("size", ["9" * 5000, "\u00b2", "wide"])
+def test_a_size_of_the_terminal_that_is_none_is_passed_over(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch, size: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", size)
+    monkeypatch.setenv("LINES", size)
+    done = crossperf(hostile, "runs", "info", "runs.jsonl")
+    assert_clean(done)
+    assert done.returncode == 0

@@ -16,7 +16,7 @@ from crossperf.plain import shown, whole
 if TYPE_CHECKING:
     from crossperf.schedule.jobs import Jobs
     from crossperf.schedule.machines import Machines
-    from crossperf.schedule.rules import Rules
+    from crossperf.schedule.rules import LEAST_MTBF_S, Rules
     from crossperf.schedule.times import RelativeTimes
 
 #: The load of jobs that are drawn.
@@ -74,6 +74,11 @@ def rules_of(given: dict[str, Any], *, drawn: bool) -> Rules:
             flag = f"--{name.replace('_', '-')}-hours"
             raise SettingsError(f"{flag}: found {hours:g}, expected hours above 0.")
         given[f"{name}_s"] = hours if hours is None else _HOUR_S * hours
+    if given["node_mtbf_s"] is not None and given["node_mtbf_s"] < LEAST_MTBF_S:
+        least = LEAST_MTBF_S / _HOUR_S
+        raise SettingsError(
+            f"--node-mtbf-hours: found {given['node_mtbf_s'] / _HOUR_S:g}, expected {least:.3f} or more."
+        )
     windows = given.pop("maintenance")
     if given["wall_limit_s"] is None and drawn:
         given["wall_limit_s"] = LONGEST_S

@@ -153,9 +153,7 @@ class TimelineClusters:
             least, hours = place.nodes * place.run_s / _MOST_FAILURES, place.run_s / 3600.0
             where = f"job {job + 1:,} takes {hours:.3g} h on {place.nodes:,} nodes"
             why = "one of them would fail nearly always before it ends"
-            message = (
-                f"node_mtbf_s: found {self._mtbf_s:g}, and {where}: {why}. Expected {least:,.0f} or more for this job."
-            )
+            message = f"node_mtbf_s: found {self._mtbf_s:g} s, and {where}: {why}. Expected {least:,.0f} s or more."
             raise SettingsError(message, argument="node_mtbf_s")
         state, priority = self._state, self._jobs.priority
         head_start_s = 0.0 if priority is None or not self._ageing_s else self._ageing_s * priority[job]

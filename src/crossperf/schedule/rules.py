@@ -29,7 +29,7 @@ class Maintenance:
 
 
 #: Nodes that fail more often than this would fail for ever, and nothing else would happen.
-_LEAST_MTBF_S = 60.0
+LEAST_MTBF_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Rules:
             if value is not None and not value > 0:
                 expected = "a factor above 0, such as 4" if name == "deadline" else "seconds above 0"
                 raise SettingsError(f"{name}: found {value:g}, expected {expected}.", argument=name)
-        if self.node_mtbf_s is not None and self.node_mtbf_s < _LEAST_MTBF_S:
-            message = f"node_mtbf_s: found {self.node_mtbf_s:g}, expected seconds of {_LEAST_MTBF_S:g} or more."
+        if self.node_mtbf_s is not None and self.node_mtbf_s < LEAST_MTBF_S:
+            message = f"node_mtbf_s: found {self.node_mtbf_s:g}, expected seconds of {LEAST_MTBF_S:g} or more."
             raise SettingsError(message, argument="node_mtbf_s")
 
     @property
