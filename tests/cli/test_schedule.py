@@ -295,6 +295,7 @@ OPTIONS = {
     ("--jobs", "50", "--map", "map.csv"): "--map: found with jobs that are drawn",
     ("--jobs", "50", "--feedback", "jobs"): "--feedback: found with jobs that are drawn",
     ("--jobs", "50", "--backfill", "some"): "backfill: found 'some', expected none, easy, shortest or conservative",
+    ("--jobs", "50", "--node-mtbf-hours", "1e-320"): "expected 0.017 or more",
     ("--jobs", "50", "--ageing-hours", "0"): "--ageing-hours: found 0, expected hours above 0",
     ("--jobs", "50", "--maintenance", "gone.csv"): "gone.csv: no such file",
     ("--jobs", "times.csv"): "times.csv: found no trace that is known",

@@ -16,7 +16,7 @@ from crossperf.plain import shown, whole
 if TYPE_CHECKING:
     from crossperf.schedule.jobs import Jobs
     from crossperf.schedule.machines import Machines
-    from crossperf.schedule.rules import LEAST_MTBF_S, Rules
+    from crossperf.schedule.rules import Rules
     from crossperf.schedule.times import RelativeTimes
 
 #: The load of jobs that are drawn.
@@ -65,7 +65,7 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
 def rules_of(given: dict[str, Any], *, drawn: bool) -> Rules:
     """Return the rules that options name; hours become seconds, and drawn jobs have a longest limit."""
     from crossperf.schedule.readers import read_maintenance
-    from crossperf.schedule.rules import Rules
+    from crossperf.schedule.rules import LEAST_MTBF_S, Rules
     from crossperf.schedule.synthetic import LONGEST_S
 
     for name in ("ageing", "node_mtbf", "repair"):

@@ -122,16 +122,11 @@ class FastClusters:
         return Fates(state.nodes_j, *times, nothing, nothing.astype(np.float64), nothing)
 
 
-#: With more failures than this expected during a job, it would begin tens of thousands of times before it ends.
-_MOST_FAILURES = 10.0
-
-
 class TimelineClusters:
     """Clusters with conservative backfilling, priorities, outages or failures (`timeline`)."""
 
     def __init__(self, machines: Machines, jobs: Jobs, rules: Rules, seed: int) -> None:
         self._rule, self._jobs, self._ageing_s = BACKFILLS[rules.backfill], jobs, rules.ageing_s
-        self._mtbf_s = rules.node_mtbf_s
         begin_s = float(jobs.submit_s.min()) if len(jobs) else 0.0
         self._state = timeline.empty(
             machines.nodes,
@@ -149,12 +144,6 @@ class TimelineClusters:
 
     def submit(self, job: int, place: Placement, now: float) -> None:
         """Let a job arrive; a unit of priority is worth as much as having arrived that much earlier."""
-        if self._mtbf_s is not None and place.nodes * place.run_s > _MOST_FAILURES * self._mtbf_s:
-            least, hours = place.nodes * place.run_s / _MOST_FAILURES, place.run_s / 3600.0
-            where = f"job {job + 1:,} takes {hours:.3g} h on {place.nodes:,} nodes"
-            why = "one of them would fail nearly always before it ends"
-            message = f"node_mtbf_s: found {self._mtbf_s:g} s, and {where}: {why}. Expected {least:,.0f} s or more."
-            raise SettingsError(message, argument="node_mtbf_s")
         state, priority = self._state, self._jobs.priority
         head_start_s = 0.0 if priority is None or not self._ageing_s else self._ageing_s * priority[job]
         state.nodes_j[job], state.limit_j[job], state.run_j[job] = place.nodes, place.limit_s, place.run_s
