@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from crossperf.errors import CrossperfError
-from crossperf.files import Folder, add_lines, folders, whole, write_json
+from crossperf.files import Folder, add_lines, folders, settled_size, whole, write_json
 
 
 def test_a_finished_write_takes_the_place_of_the_old_file(tmp_path: Path) -> None:
@@ -304,6 +307,55 @@ def test_lines_of_json_are_added_to_nothing_else(tmp_path: Path, text: str) -> N
     with pytest.raises(CrossperfError, match="table: found something else than lines of JSON"):
         add_lines(path, '{"app": "a"}\n')
     assert path.read_text() == text
+
+
+def test_a_new_file_of_lines_appears_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "runs.jsonl"
+    seen = []
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda *what: (seen.append(path.exists()), write(*what))[1])
+        add_lines(path, '{"app": "a"}\n')
+        add_lines(path, '{"app": "b"}\n')
+    assert seen == [False, True]
+    assert [one.name for one in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+@pytest.mark.parametrize("error", [errno.EEXIST, errno.EPERM, errno.EOPNOTSUPP])
+def test_lines_are_added_where_a_file_has_been_made_meanwhile_or_links_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    path = tmp_path / "runs.jsonl"
+
+    def link(part: Path, target: Path) -> None:
+        if error == errno.EEXIST:
+            target.write_text('{"app": "other"}\n')
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "link", link)
+    add_lines(path, '{"app": "a"}\n')
+    assert path.read_text() == '{"app": "other"}\n' * (error == errno.EEXIST) + '{"app": "a"}\n'
+    assert [one.name for one in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_a_reader_waits_for_who_adds_lines_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "runs.jsonl"
+    add_lines(path, '{"app": "a"}\n')
+    with path.open("ab", buffering=0) as other, path.open("rb") as file:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        other.write(b'{"app": ')
+
+        def end_the_addition(seconds: float) -> None:
+            other.write(b'"b"}\n')
+            fcntl.flock(other, fcntl.LOCK_UN)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "sleep", end_the_addition)
+            assert settled_size(file) == len('{"app": "a"}\n') * 2
+        fcntl.flock(other, fcntl.LOCK_EX)
+        times = iter([0.0, 4.9, 5.1])
+        monkeypatch.setattr(time, "monotonic", lambda: next(times))
+        assert settled_size(file) == path.stat().st_size
 
 
 def test_lines_go_on_after_a_line_that_was_cut_off(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def _left_behind(part: Path) -> Iterator[bool]:
 
 def _readable(part: Path) -> Iterator[Run]:
     """Yield the runs of a file; what is no run, as a last line that was cut off, is passed over."""
-    for _, row in jsonl.rows(part):
+    for _, row in jsonl.rows(part, is_held=True):
         if isinstance(row, dict) and all(
             isinstance(row.get(name), str) for name in ("app", "input", "platform", "run_id")
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crossperf.files.folders import Folder
-from crossperf.files.lines import add_lines, refuse_unless_lines
+from crossperf.files.lines import add_lines, refuse_unless_lines, settled_size
 from crossperf.files.locks import alone, locked
 from crossperf.files.replacing import (
     naming,
@@ -26,6 +26,7 @@ __all__ = [
     "refuse_unless_ours",
     "refuse_unless_reachable",
     "refuse_unless_regular",
+    "settled_size",
     "whole",
     "write_json",
 ]

@@ -1,17 +1,28 @@
-"""Files of lines of JSON that several processes may add to: every line whole, none lost, nobody else's touched."""
+"""Files of lines of JSON that several processes may add to: every line whole, none lost, nobody else's touched.
+
+Readers take no part of an addition: a new file appears with its lines, and `settled_size` says how far the additions
+that ended go.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 from crossperf.errors import CrossperfError
-from crossperf.files.replacing import head, refuse_unless_regular, sync
+from crossperf.files.replacing import beside, head, refuse_unless_regular, sync
 
+#: How long a reader waits for somebody who adds lines, in seconds; an addition takes some milliseconds.
+_LONGEST_WAIT_S = 5
+#: Why a file cannot be given its name: it has been made meanwhile, or the file system has no links.
+_NO_LINK = (errno.EEXIST, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _LINE_OF_JSON = re.compile(rb'\s*\{[ \t]*["}]')
 
 
@@ -41,12 +52,52 @@ def add_lines(
         return
     target = refuse_unless_lines(path, kind)
     is_new = not target.exists()
-    with _opened(target) as descriptor:
-        size = os.fstat(descriptor).st_size
-        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        _write(descriptor, ("\n" * torn + text).encode(), size, synced)
+    if not (is_new and _made(target, text.encode(), synced)):
+        with _opened(target) as descriptor:
+            size = os.fstat(descriptor).st_size
+            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            _write(descriptor, ("\n" * torn + text).encode(), size, synced)
     if is_new and synced:
         sync(target.parent)
+
+
+def settled_size(file: IO[Any]) -> int:
+    """Return the size of a file that is read, without what somebody adds to it just now.
+
+    An addition is waited for, but not for long: whoever holds a lock must not keep a reader from its own file.
+    """
+    until = time.monotonic() + _LONGEST_WAIT_S
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < until:
+                time.sleep(0.002)
+                continue
+        except OSError:
+            pass  # the file system has no locks
+        try:
+            return os.fstat(file.fileno()).st_size
+        finally:
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _made(target: Path, data: bytes, synced: bool) -> bool:
+    """Make a file that holds lines from the moment it appears; False where it stands already, or links are unknown."""
+    part = beside(target)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        _write(descriptor, data, 0, synced)
+        os.link(part, target)
+    except OSError as error:
+        if error.errno in _NO_LINK:
+            return False
+        raise
+    finally:
+        os.close(descriptor)
+        part.unlink(missing_ok=True)
+    return True
 
 
 @contextlib.contextmanager

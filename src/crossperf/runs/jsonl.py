@@ -12,7 +12,7 @@ from typing import Any
 from crossperf import documents, plain
 from crossperf.documents import LONGEST_LINE, opened
 from crossperf.errors import RunsTableError
-from crossperf.files import add_lines
+from crossperf.files import add_lines, settled_size
 from crossperf.records import FORMAT, RUNS_FORMAT, Run
 from crossperf.runs import rules
 from crossperf.runs.rules import COUNTER_PREFIX, Problem
@@ -21,15 +21,20 @@ from crossperf.runs.rules import COUNTER_PREFIX, Problem
 _CELL = ("app", "input", "platform")
 
 
-def rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+def rows(path: Path, *, is_held: bool = False) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """Yield each line's number with its columns, or with the problem that keeps it from being read."""
-    return ((number, columns_of(row, number)) for number, row in objects(path))
+    return ((number, columns_of(row, number)) for number, row in objects(path, is_held=is_held))
 
 
-def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
-    """Yield each line's number with its JSON object, or with the problem that keeps it from being read."""
-    with opened(path) as raw, gzip.open(raw) if path.suffix == ".gz" else raw as file:
-        for number, line in enumerate(_lines(file), start=1):
+def objects(path: Path, *, is_held: bool = False) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Yield each line's number with its JSON object, or with the problem that keeps it from being read.
+
+    What somebody adds to the file meanwhile is left out; nobody does where the caller holds its lock.
+    """
+    is_packed = path.suffix == ".gz"
+    with opened(path) as raw, gzip.open(raw) if is_packed else raw as file:
+        size = None if is_packed or is_held else settled_size(raw)
+        for number, line in enumerate(_lines(file, size), start=1):
             if len(line) > LONGEST_LINE:
                 yield number, _too_long(number)
                 return
@@ -37,9 +42,11 @@ def objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
                 yield number, object_of(line, number)
 
 
-def _lines(file: Any) -> Iterator[bytes]:
-    """Yield the lines of a file; of one that is longer than any may be, its start."""
-    return iter(lambda: file.readline(LONGEST_LINE + 1), b"")
+def _lines(file: Any, size: int | None = None) -> Iterator[bytes]:
+    """Yield the lines of a file, up to a size if one is given; of one that is longer than any may be, its start."""
+    while line := file.readline(LONGEST_LINE + 1 if size is None else min(LONGEST_LINE + 1, size)):
+        yield line
+        size = None if size is None else size - len(line)
 
 
 def _too_long(number: int) -> Problem:
@@ -173,7 +180,8 @@ def next_repeat(path: str | os.PathLike[str], app: str, input: str, platform: st
         return 0
     name = json.dumps(app).encode()
     with Path(path).open("rb") as file:
-        rows = (object_of(text, number) for number, text in enumerate(_lines(file), start=1) if name in text)
+        lines = enumerate(_lines(file, settled_size(file)), start=1)
+        rows = (object_of(text, number) for number, text in lines if name in text)
         own = (row for row in rows if isinstance(row, dict) and [*map(row.get, _CELL)] == [app, input, platform])
         repeats = [row.get("repeat") for row in own]
     return 1 + max((repeat if isinstance(repeat, int) else 0 for repeat in repeats), default=-1)
