@@ -358,6 +358,15 @@ def test_a_reader_waits_for_who_adds_lines_and_not_for_ever(tmp_path: Path, monk
         assert settled_size(file) == path.stat().st_size
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="there is no /proc here")
+def test_a_file_that_says_it_is_empty_and_is_not_has_no_size(tmp_path: Path) -> None:
+    with Path("/proc/self/status").open("rb") as file:
+        assert settled_size(file) is None
+    (tmp_path / "empty.jsonl").touch()
+    with (tmp_path / "empty.jsonl").open("rb") as file:
+        assert settled_size(file) == 0
+
+
 def test_lines_go_on_after_a_line_that_was_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text('{"app": "a"}\n{"app": "b"')

@@ -61,10 +61,11 @@ def add_lines(
         sync(target.parent)
 
 
-def settled_size(file: IO[Any]) -> int:
+def settled_size(file: IO[Any]) -> int | None:
     """Return the size of a file that is read, without what somebody adds to it just now.
 
     An addition is waited for, but not for long: whoever holds a lock must not keep a reader from its own file.
+    ``None`` for a file that says it is empty and is not, as those of the kernel under ``/proc`` do.
     """
     until = time.monotonic() + _LONGEST_WAIT_S
     while True:
@@ -77,7 +78,8 @@ def settled_size(file: IO[Any]) -> int:
         except OSError:
             pass  # the file system has no locks
         try:
-            return os.fstat(file.fileno()).st_size
+            size = os.fstat(file.fileno()).st_size
+            return size if size or not os.pread(file.fileno(), 1, 0) else None
         finally:
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_UN)
