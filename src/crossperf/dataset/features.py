@@ -246,6 +246,14 @@ class Features:
             return np.full(len(self), -1)
         return np.where(one_hot_np.any(axis=1), one_hot_np.argmax(axis=1), -1)
 
+    @cached_property
+    def log_time_n(self) -> Floats:
+        """The log of each row's runtime in seconds; NaN where it is not known."""
+        if RUN_TIME not in self.columns.kinds:
+            return np.full(len(self), np.nan)
+        runtime_s_n = self.values_nf[:, self.columns.mask(RUN_TIME)][:, 0]
+        return np.log(np.where(runtime_s_n > 0, runtime_s_n, np.nan))
+
     def derived(self) -> Features:
         """Return the features with rates and shares beside them: by runtime, and events by instructions."""
         parts_nf, columns = [self.values_nf], self.columns

@@ -1,9 +1,10 @@
-"""The default model learns: trees, a Gaussian process and small networks, weighted by their out-of-fold errors.
+"""The default model learns: trees, a Gaussian process, small networks and a look-up, weighted by out-of-fold errors.
 
 Each predicts the *contrast* of a cell, its log time on every platform less their mean: the same for every source,
-and all that a relative time depends on. The members differ in where they err: trees that learn the contrast itself look
-known workloads up; the process and the networks are ahead on inputs of known applications; trees that learn times
-relative to the source, and the process, on applications never seen.
+and all that a relative time depends on. The members differ in where they err: runs of known workloads are recognised
+(`fitted.recognition`), or looked up by trees that learn the contrast itself; the process and the networks are ahead on
+inputs of known applications; trees that learn times relative to the source, and the process, on applications never
+seen.
 
 Cells are held out in three ways, by cell, by workload and by application, from the nearest to the farthest. Every
 network is blind to a fold of its own (the process is so in closed form, and a few trees are grown for it). These
@@ -15,7 +16,7 @@ nearness) and calibrate the intervals (`fitted.confidence`), whose width is prov
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -31,9 +32,10 @@ from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.blend import Blend, Patterns
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
+from crossperf.model.fitted.recognition import Recognition, Runs
 from crossperf.model.fitted.scales import Encoder, Limits, contrast
-from crossperf.model.fitted.workloads import WorkloadProfiles
 from crossperf.model.learn.proof import HeldOutParts, scales
+from crossperf.model.learn.recognition import fit_recognition, time_spread
 from crossperf.model.learn.stacking import HeldBack
 from crossperf.model.learn.together import common_contrast, grow
 
@@ -171,7 +173,8 @@ class Crossperf(Predictor):
         trees_rnp = folds.out_of_fold(np.stack([contrast(own.predict(log_ne), base_p)[0] for own in blind_trees]))
         lookup, blind_lookups = self._grow(log_ne, contrast_np, folds)
         known, apart = zip(*(own.predict_median(log_ne) for own in blind_lookups), strict=True)
-        lookup_rnp, apart_rn = folds.out_of_fold(np.stack(known)), folds.out_of_fold(np.stack(apart))
+        known_mnp = np.stack(known)
+        lookup_rnp, apart_rn = folds.out_of_fold(known_mnp), folds.out_of_fold(np.stack(apart))
         where: dict[str, Any] = {"device": self.device, "seed": self.seed}
         plan = Plan(width=self.width, steps=self.steps)
         ensemble = fit_ensemble(standard_ne, contrast_np, folds.blind_mn, plan, **where)
@@ -181,14 +184,20 @@ class Crossperf(Predictor):
         )
         plain_nf, cells = standard_ne[:, : len(features.columns)], (groups.workload_n, groups.cpu_n)
         novelty = fit_novelty(plain_nf, *cells, latent_dim=self.latent_dim, steps=self.vae_steps, **where)
-        measured_nf = plain_nf[:, features.columns.mask(*MEASURED)]
-        workloads, away_rn = self._know(measured_nf, features.source_n, groups.workload_n, folds)
+        runs = Runs(plain_nf[:, features.columns.mask(*MEASURED)], features.source_n, features.log_time_n)
+        gap_np = np.isnan(contrast_np)
+        own_np = lookup.predict_median(log_ne)[0] if gap_np.any() else contrast_np
+        filled = [np.where(gap_np, guess_np, contrast_np) for guess_np in (own_np, *known_mnp)]
+        workloads, recognised_rnp, away_rn = self._know(runs, groups, filled, folds)
+        predicted_rmnp = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp, lookup_rnp, recognised_rnp], axis=1)
         held = HeldBack(
-            np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp, lookup_rnp], axis=1),
+            predicted_rmnp,
             apart_rn,
             left_out.gap_rn,
             away_rn,
             np.stack([np.arange(len(features)), groups.workload_n, groups.app_n]),
+            recognises_m=np.array([False, False, False, False, True]),
+            moved_as_m=np.array([0, 1, 2, 3, 3]),  # whoever looks workloads up, by trees or by recognising them
         )
         nearness = held.nearness()
         gate = held.gate(contrast_np, nearness)
@@ -220,20 +229,28 @@ class Crossperf(Predictor):
         return grown(self.trees, all_n, self.seed), blind
 
     def _know(
-        self, measured_nf: Floats, source_n: Integers, workload_n: Integers, folds: _Folds
-    ) -> tuple[WorkloadProfiles, Floats]:
-        """Return the known workloads, and how far each cell is from those that a member as blind to it has seen."""
-        sources = int(source_n.max(initial=-1)) + 1
+        self, runs: Runs, groups: Groups, contrasts: Sequence[Floats], folds: _Folds
+    ) -> tuple[Recognition, Floats, Floats]:
+        """Return the known workloads, and of each cell what a member as blind to it recognises, and how far it is.
 
-        def away(blind_n: Mask) -> Floats:
-            seen_n = ~blind_n if not blind_n.all() else blind_n
-            known = WorkloadProfiles.fit(measured_nf[seen_n], source_n[seen_n], workload_n[seen_n], sources)
-            away_n = np.full(len(blind_n), np.nan)
-            away_n[blind_n] = known.distance(measured_nf[blind_n], source_n[blind_n])
-            return away_n
+        The contrasts have their gaps filled, first as the whole model would, then as each blind member.
+        """
+        spread_p, sources = time_spread(groups.noise_np), int(runs.source_n.max(initial=-1)) + 1
 
-        known = WorkloadProfiles.fit(measured_nf, source_n, workload_n, sources)
-        return known, folds.out_of_fold(np.stack([away(blind_n) for blind_n in folds.blind_mn]))
+        def fit(seen_n: Mask, contrast_np: Floats) -> Recognition:
+            known = runs[seen_n], groups.workload_n[seen_n], contrast_np[seen_n]
+            return fit_recognition(*known, sources=sources, spread_p=spread_p)
+
+        def blind(blind_n: Mask, contrast_np: Floats) -> tuple[Floats, Floats]:
+            known = fit(blind_n if blind_n.all() else ~blind_n, contrast_np)
+            recognised_np, away_n = np.full(contrast_np.shape, np.nan), np.full(len(blind_n), np.nan)
+            asked = runs[blind_n]
+            recognised_np[blind_n], away_n[blind_n] = known.look(asked.standard_nf, asked)
+            return recognised_np, away_n
+
+        recognised, away = zip(*map(blind, folds.blind_mn, contrasts[1:]), strict=True)
+        whole = fit(np.ones(len(runs), bool), contrasts[0])
+        return whole, folds.out_of_fold(np.stack(recognised)), folds.out_of_fold(np.stack(away))
 
 
 def _background(features: Features, rng: np.random.Generator) -> Features:

@@ -1,9 +1,14 @@
 """What out-of-fold predictions teach, on errors that we made up ourselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from crossperf.model.learn.stacking import HeldBack, _best_weights, _cautious_weights
+
+#: Two members that know no workload by its name, and are moved each by itself.
+TWO = {"recognises_m": np.zeros(2, bool), "moved_as_m": np.arange(2)}
 
 
 def held_back(rng: np.random.Generator, cells: int = 400) -> tuple[HeldBack, np.ndarray]:
@@ -16,7 +21,7 @@ def held_back(rng: np.random.Generator, cells: int = 400) -> tuple[HeldBack, np.
     )
     gap = np.stack([np.full(cells, 0.1), np.full(cells, 0.3), np.full(cells, 0.6)]) * rng.uniform(0.7, 1.4, (3, cells))
     away = np.stack([np.full(cells, 0.5), np.full(cells, 5.0), np.full(cells, 50.0)])
-    return HeldBack(predicted, apart, gap, away, np.tile(np.arange(cells), (3, 1))), truth
+    return HeldBack(predicted, apart, gap, away, np.tile(np.arange(cells), (3, 1)), **TWO), truth
 
 
 def test_a_cell_with_the_signs_of_known_workloads_counts_as_one() -> None:
@@ -53,7 +58,7 @@ def test_who_erred_more_counts_for_less_by_the_fourth_power() -> None:
 def test_few_groups_hardly_tell_the_members_apart() -> None:
     """The same errors, of 400 groups and of four: what four applications say need not hold for the fifth."""
     held, truth = held_back(np.random.default_rng(5))
-    of_few = HeldBack(held.predicted_rmnp, held.apart_rn, held.gap_rn, held.away_rn, held.group_rn % 4)
+    of_few = replace(held, group_rn=held.group_rn % 4)
     many, few = held.weights(truth), of_few.weights(truth)
     assert (np.abs(few - 0.5) < np.abs(many - 0.5)).all()
     assert few[2, 1] < 0.65
@@ -62,7 +67,7 @@ def test_few_groups_hardly_tell_the_members_apart() -> None:
 
 def test_where_nothing_was_held_out_all_members_and_ways_count_the_same() -> None:
     nothing = np.full((3, 2, 5, 2), np.nan)
-    held = HeldBack(nothing, *np.full((3, 3, 5), np.nan), np.tile(np.arange(5), (3, 1)))
+    held = HeldBack(nothing, *np.full((3, 3, 5), np.nan), np.tile(np.arange(5), (3, 1)), **TWO)
     np.testing.assert_allclose(held.weights(np.zeros((5, 2))), 0.5)
     nearness = held.nearness()
     signs = nearness.signs(np.ones(2), np.ones(2), np.ones(2))
@@ -75,7 +80,7 @@ def test_with_one_way_of_holding_out_every_cell_counts_as_such() -> None:
     held, truth = held_back(np.random.default_rng(3), cells=60)
     predicted = held.predicted_rmnp.copy()
     predicted[1:] = np.nan
-    one = HeldBack(predicted, held.apart_rn, held.gap_rn, held.away_rn, held.group_rn)
+    one = replace(held, predicted_rmnp=predicted)
     nearness = one.nearness()
     np.testing.assert_allclose(
         nearness(nearness.signs(np.ones(2), np.ones(2), np.ones(2))), [[1, 0, 0], [1, 0, 0]], atol=1e-12
@@ -101,6 +106,7 @@ def test_signs_move_the_weights_to_whom_they_favour_if_many_groups_say_so(
         np.full((3, cells), 0.5),
         np.ones((3, cells)),
         np.tile(np.arange(cells) % groups, (3, 1)),
+        **TWO,
     )
     nearness = held.nearness()
     gate = held.gate(truth, nearness)
@@ -108,3 +114,43 @@ def test_signs_move_the_weights_to_whom_they_favour_if_many_groups_say_so(
     weights = gate(nearness(signs), nearness.standard(signs))
     assert least < weights[0, 0] < most
     assert least < weights[1, 1] < most
+
+
+def test_who_recognises_workloads_counts_as_far_as_a_run_looks_like_one_of_a_known_one() -> None:
+    """The first member is exact near what is known and, by chance, the better one far from it as well."""
+    held, truth = held_back(np.random.default_rng(6))
+    lucky = held.predicted_rmnp.copy()
+    lucky[1:, 0] = truth
+    settings = {"recognises_m": np.array([True, False]), "moved_as_m": np.array([1, 1])}
+    recognising = replace(held, predicted_rmnp=lucky, **settings)
+    weights = recognising.weights(truth)
+    assert weights[0, 0] > 0.95
+    assert weights[1:, 0].tolist() == [0.0, 0.0]
+    nearness = recognising.nearness()
+    gate = recognising.gate(truth, nearness)
+    signs = nearness.signs(np.array([0.01, 0.2, 0.5]), np.array([0.1, 0.3, 0.6]), np.array([0.5, 5.0, 50.0]))
+    near, new_input, new_app = gate(nearness(signs), nearness.standard(signs))[:, 0]
+    assert near > 0.95
+    assert new_input < 0.01
+    assert new_app < 0.01
+
+
+def test_members_may_be_moved_together() -> None:
+    """The second errs like the first, and a third is right where these are not: both are moved away from there."""
+    rng = np.random.default_rng(7)
+    truth, agree = rng.standard_normal((600, 3)), rng.random(600) < 0.5
+    sizes = np.where(agree, [[0.02], [0.02], [0.5]], [[0.5], [0.5], [0.02]])
+    predicted = np.full((3, 3, 600, 3), np.nan)
+    predicted[1] = truth + sizes[:, :, None] * rng.standard_normal((3, 600, 3))
+    apart = np.where(agree, 0.01, 1.0) * rng.uniform(0.8, 1.2, 600)
+    signs = np.tile(apart, (3, 1)), np.full((3, 600), 0.5), np.ones((3, 600))
+    groups = np.tile(np.arange(600), (3, 1))
+    held = HeldBack(predicted, *signs, groups, recognises_m=np.zeros(3, bool), moved_as_m=np.array([0, 0, 2]))
+    nearness = held.nearness()
+    gate = held.gate(truth, nearness)
+    np.testing.assert_array_equal(gate.moves_dm[:, 0], gate.moves_dm[:, 1])
+    assert gate.bias_m[0] == gate.bias_m[1] != gate.bias_m[2]
+    shown = nearness.signs(np.array([0.01, 1.0]), np.full(2, 0.5), np.ones(2))
+    weights = gate(nearness(shown), nearness.standard(shown))
+    assert weights[0, :2].sum() > 0.85
+    assert weights[1, 2] > 0.85

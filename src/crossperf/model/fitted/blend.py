@@ -24,8 +24,8 @@ from crossperf.dataset.features import MEASURED, SOURCE, Features
 from crossperf.model.fitted.confidence import Forecast, Intervals, Novelty, distinct
 from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.fitted.peers import Forest
+from crossperf.model.fitted.recognition import Recognition, Runs
 from crossperf.model.fitted.scales import Encoder, contrast
-from crossperf.model.fitted.workloads import WorkloadProfiles
 
 #: Cells that are predicted at a time.
 _CHUNK = 2048
@@ -194,7 +194,7 @@ class Blend:
     lookup: Forest
     ensemble: Ensemble
     process: GaussianProcess
-    workloads: WorkloadProfiles
+    workloads: Recognition
     nearness: Nearness
     gate: Gate
     novelty: Novelty
@@ -241,10 +241,12 @@ class Blend:
         trees_np, level_n = contrast(self.forest.predict(log_ne), self.base_p)
         known_np, apart_n = self.lookup.predict_median(log_ne)
         process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
-        members_mnp = np.stack([self.ensemble.predict(standard_ne), trees_np, process_np, known_np])
-        # What a run lacks was taken from a known one, and would make it look like that one.
-        measured_nf = self._standard(features)[:, features.columns.mask(*MEASURED)]
-        away_n = self.workloads.distance(measured_nf, features.source_n)
+        members = [self.ensemble.predict(standard_ne), trees_np, process_np, known_np]
+        measured_f = np.flatnonzero(features.columns.mask(*MEASURED))
+        measured_nf, completed_nf = self._standard(features)[:, measured_f], standard_ne[:, measured_f]
+        runs = Runs(completed_nf, features.source_n, features.log_time_n)
+        recognised_np, away_n = self.workloads.look(measured_nf, runs)
+        members_mnp = np.stack([*members, recognised_np])
         signs_nz = self.nearness.signs(apart_n, gap_n, away_n)
         share_nr = self.nearness(signs_nz)
         weights_nm = self.gate(share_nr, self.nearness.standard(signs_nz))

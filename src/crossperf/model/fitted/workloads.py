@@ -21,7 +21,7 @@ from crossperf.model.fitted.network import Singles
 #: A feature varies by this share of its spread at least: what never varies within a workload must not decide alone.
 _LEAST_SHARE = 0.01
 #: With fewer features in common with any known workload than this, a run is as far as can be.
-_FEWEST_COMMON = 3
+FEWEST_COMMON = 3
 #: No distance is greater.
 FARTHEST = 1e6
 _ROUNDS = 8
@@ -56,9 +56,7 @@ class WorkloadProfiles:
             platform_sf = _sums(source_n, sources + 1, np.where(seen_nf, value_nf - mean_wf[number_n], 0.0))
             platform_sf /= np.maximum(count_sf, 1)
         own_nf = np.where(seen_nf, value_nf - platform_sf[source_n], 0.0)
-        several_nf = seen_nf & (count_wf[number_n] > 1)
-        rest_nf = np.where(several_nf, own_nf - mean_wf[number_n], 0.0)
-        free_f = np.maximum(several_nf.sum(axis=0) - (count_wf > 1).sum(axis=0), 1)
+        rest_nf, free_f = _rest(own_nf, seen_nf & (count_wf[number_n] > 1), number_n, mean_wf)
         all_f = np.sqrt(np.square(own_nf).sum(axis=0) / np.maximum(seen_nf.sum(axis=0), 1))
         spread_f = np.maximum(np.sqrt(np.square(rest_nf).sum(axis=0) / free_f), _LEAST_SHARE * all_f)
         return cls(platform_sf, mean_wf.astype(np.float32), count_wf > 0, np.where(spread_f > 1e-9, spread_f, 1.0))
@@ -71,9 +69,24 @@ class WorkloadProfiles:
     def _known_wf(self) -> Singles:
         return self.seen_wf.astype(np.float32)
 
+    def own(self, standard_nf: Floats, source_n: Integers) -> Floats:
+        """Return cells without the effects of their platforms, in spreads."""
+        return np.asarray((standard_nf - self.platform_sf[source_n]) / self.spread_f)
+
+    def rest(self, standard_nf: Floats, source_n: Integers, number_n: Integers) -> tuple[Floats, Floats]:
+        """Return how cells differ from the mean of their workloads, in spreads, and how many do so freely by feature.
+
+        0 where a feature was measured in one cell of a workload alone.
+        """
+        seen_nf = ~np.isnan(standard_nf)
+        own_nf = np.where(seen_nf, standard_nf - self.platform_sf[source_n], 0.0)
+        several_nf = seen_nf & (_sums(number_n, len(self.mean_wf), seen_nf)[number_n] > 1)
+        rest_nf, free_f = _rest(own_nf, several_nf, number_n, self.mean_wf)
+        return rest_nf / self.spread_f, free_f
+
     def distance(self, standard_nf: Floats, source_n: Integers) -> Floats:
         """Return how far each cell is from the nearest workload: the root mean square over features, in spreads."""
-        own_nf = (standard_nf - self.platform_sf[source_n]) / self.spread_f
+        own_nf = self.own(standard_nf, source_n)
         starts = range(0, len(own_nf), _ROWS)
         near = [self._nearest(own_nf[start : start + _ROWS]) for start in starts]
         return np.concatenate(near) if near else np.zeros(0)
@@ -81,18 +94,33 @@ class WorkloadProfiles:
     def _nearest(self, own_nf: Floats) -> Floats:
         """Return the distance to the nearest workload, which products in single precision are enough to find."""
         seen_nf = ~np.isnan(own_nf)
+        square_nw, common_nw = self.apart(own_nf)
+        near_n = (square_nw / common_nw).argmin(axis=1)
+        apart_nf = np.where(seen_nf & self.seen_wf[near_n], own_nf - self.mean_wf[near_n] / self.spread_f, 0.0)
+        common_n = (seen_nf & self.seen_wf[near_n]).sum(axis=1)
+        distance_n = np.sqrt(np.square(apart_nf).sum(axis=1) / np.maximum(common_n, 1))
+        return np.where(common_n < FEWEST_COMMON, FARTHEST, np.minimum(distance_n, FARTHEST))
+
+    def apart(self, own_nf: Floats) -> tuple[Singles, Singles]:
+        """Return squared distances to all workloads, summed over the features in common, and how many these are.
+
+        Infinite where next to nothing is in common.
+        """
+        seen_nf = ~np.isnan(own_nf)
         single_nf, known_nf = np.where(seen_nf, own_nf, 0.0).astype(np.float32), seen_nf.astype(np.float32)
         common_nw = known_nf @ self._known_wf.T
         square_nw = np.square(single_nf) @ self._known_wf.T
         square_nw += known_nf @ np.square(self._scaled_wf).T
         square_nw -= 2.0 * single_nf @ self._scaled_wf.T
-        square_nw /= np.maximum(common_nw, 1.0)
-        square_nw[common_nw < _FEWEST_COMMON] = np.inf
-        near_n = square_nw.argmin(axis=1)
-        apart_nf = np.where(seen_nf & self.seen_wf[near_n], own_nf - self.mean_wf[near_n] / self.spread_f, 0.0)
-        common_n = (seen_nf & self.seen_wf[near_n]).sum(axis=1)
-        distance_n = np.sqrt(np.square(apart_nf).sum(axis=1) / np.maximum(common_n, 1))
-        return np.where(common_n < _FEWEST_COMMON, FARTHEST, np.minimum(distance_n, FARTHEST))
+        square_nw[common_nw < FEWEST_COMMON] = np.inf
+        return square_nw, np.maximum(common_nw, 1.0)
+
+
+def _rest(own_nf: Floats, several_nf: Mask, number_n: Integers, mean_wf: Any) -> tuple[Floats, Floats]:
+    """Return how cells differ from the mean of their workloads, and how many of these differences are free."""
+    rest_nf = np.where(several_nf, own_nf - mean_wf[number_n], 0.0)
+    averaged_wf = _sums(number_n, len(mean_wf), several_nf) > 0
+    return rest_nf, np.maximum(several_nf.sum(axis=0) - averaged_wf.sum(axis=0), 1)
 
 
 def _sums(number_n: Integers, count: int, values_nf: Any) -> Floats:

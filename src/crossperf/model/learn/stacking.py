@@ -40,7 +40,9 @@ class HeldBack:
 
     ``apart_rn`` is how far the trees differ that look a workload up, ``gap_rn`` how far the process is from the nearest
     cell it has seen, ``away_rn`` how far the nearest workload is of which a cell was seen, ``group_rn`` what a cell was
-    held out with: itself, its workload, its application.
+    held out with: itself, its workload, its application. ``recognises_m`` are the members that say what a known
+    workload took, which predicts no other: they count as far as a run looks like one of a known workload.
+    ``moved_as_m`` is the member whose weight the signs move in the same way, for most of them itself.
     """
 
     predicted_rmnp: Floats
@@ -48,6 +50,8 @@ class HeldBack:
     gap_rn: Floats
     away_rn: Floats
     group_rn: Integers
+    recognises_m: Mask
+    moved_as_m: Integers
 
     @cached_property
     def known_rn(self) -> Mask:
@@ -113,21 +117,25 @@ class HeldBack:
             [np.full(len(own), trust_r[r] / len(own)) for r, own in zip(self.ways, signs, strict=True)]
         )
         some = slice(None, None, max(1, error_mhp[0].size // _MOST_MOVED))
-        moves_dm, bias_m = _moves(
-            error_mhp[:, some], log_hm[some], signs_hd[some], trust_h=trust_h[some], counts_h=counts_h[some]
-        )
-        return Gate(weights_rm, moves_dm, bias_m, trust_r)
+        cells = {"trust_h": trust_h[some], "counts_h": counts_h[some]}
+        moved = _moves(error_mhp[:, some], log_hm[some], signs_hd[some], **cells, moved_as_m=self.moved_as_m)
+        return Gate(weights_rm, *moved, trust_r)
 
     def weights(self, truth_np: Floats) -> Floats:
         """Return the weights of the members for each way of holding out, R x M; all the same where none was."""
         ways_in_all, members = self.predicted_rmnp.shape[:2]
-        weights_rm = np.full((ways_in_all, members), 1.0 / members)
-        for r in self.ways:
+        weights_rm = np.zeros((ways_in_all, members))
+        for r in range(ways_in_all):
+            asked_m = np.ones(members, bool) if r == 0 else ~self.recognises_m
+            if r not in self.ways:
+                weights_rm[r, asked_m] = 1.0 / asked_m.sum()
+                continue
             known_n = self.known_rn[r]
-            error_mhp = self.predicted_rmnp[r][:, known_n] - truth_np[known_n]
+            error_mhp = self.predicted_rmnp[r][np.ix_(asked_m, known_n)] - truth_np[known_n]
             groups = self._groups(r)
             many, power = groups / (groups + _MANY_GROUPS), _POWER * groups / (groups + _SOME_GROUPS)
-            weights_rm[r] = many * _best_weights(error_mhp) + (1.0 - many) * _cautious_weights(error_mhp, power)
+            best_m, cautious_m = _best_weights(error_mhp), _cautious_weights(error_mhp, power)
+            weights_rm[r, asked_m] = many * best_m + (1.0 - many) * cautious_m
         return weights_rm
 
     def _groups(self, way: int) -> int:
@@ -162,7 +170,7 @@ class HeldBack:
 
 
 def _moves(
-    error_mhp: Floats, log_hm: Floats, signs_hd: Floats, *, trust_h: Floats, counts_h: Floats
+    error_mhp: Floats, log_hm: Floats, signs_hd: Floats, *, trust_h: Floats, counts_h: Floats, moved_as_m: Integers
 ) -> tuple[Floats, Floats]:
     """Return how signs move the logarithms of the weights so that the blend errs least, by gradient descent."""
     known_mhp = ~np.isnan(error_mhp)
@@ -173,14 +181,15 @@ def _moves(
     bias = torch.zeros(log.shape[1], dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.Adam([moves, bias], lr=_MOVE_RATE)
     for _ in range(_MOVE_STEPS):
-        blend = torch.einsum("mhp,hm->hp", error, torch.softmax(log + trust * (signs @ moves + bias), dim=1))
+        moved = (signs @ moves + bias)[:, moved_as_m]
+        blend = torch.einsum("mhp,hm->hp", error, torch.softmax(log + trust * moved, dim=1))
         huber = functional.huber_loss(blend, torch.zeros_like(blend), reduction="none", delta=_MOVE_HUBER)
         loss = (huber * weight).sum() / _MOVE_HUBER
         loss = loss + _MOVE_PENALTY * (moves.square().mean() + bias.square().mean())
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    return moves.detach().numpy(), bias.detach().numpy()
+    return moves[:, moved_as_m].detach().numpy(), bias[moved_as_m].detach().numpy()
 
 
 def _cautious_weights(error_mhp: Floats, power: float) -> Floats:
