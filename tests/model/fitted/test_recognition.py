@@ -115,6 +115,41 @@ def test_copies_of_a_workload_share_a_run(cells: tuple[np.ndarray, ...]) -> None
     assert known.recognise(runs_of(features[own], source[own]))[0] == pytest.approx(expected, abs=1e-5)
 
 
+def test_of_more_copies_than_are_compared_exactly_the_nearest_share_a_run(cells: tuple[np.ndarray, ...]) -> None:
+    features, source, workload, contrast = cells
+    own = workload == 3
+    copied = [np.concatenate([part, *[part[own]] * 100]) for part in (features, source, workload, contrast)]
+    copied[2][len(workload) :] = WORKLOADS + np.arange(100).repeat(SOURCES)
+    recognised, _ = learned(*copied).recognise(runs_of(features[own], source[own]))
+    assert recognised == pytest.approx(contrast[own], abs=1e-5)
+
+
+def test_a_run_that_is_nowhere_near_is_as_far_as_it_is_and_no_workloads(cells: tuple[np.ndarray, ...]) -> None:
+    features, source, workload, contrast = cells
+    known = learned(features, source, workload, contrast)
+    far = features[:5] + 1e4 * np.array([1, -1, 1, -1, 1, -1])
+    recognised, distance = known.recognise(runs_of(far, source[:5]))
+    assert recognised == pytest.approx(np.tile(known.contrast_wp.mean(axis=0), (5, 1)), abs=1e-6)
+    own, means = known.profiles.own(far, source[:5]), known.profiles.mean_wf / known.profiles.spread_f
+    inverse = np.linalg.inv(known.within_ff.astype(float))
+    nearest = [min(mahalanobis(row, mean, inverse) for mean in means) / np.sqrt(FEATURES) for row in own]
+    assert distance == pytest.approx(nearest, rel=1e-3)
+    assert (distance > 1000).all()
+
+
+def test_runs_that_are_asked_about_together_get_what_each_gets_alone(cells: tuple[np.ndarray, ...]) -> None:
+    features, source, workload, contrast = cells
+    rng = np.random.default_rng(4)
+    known = learned(features, source, workload, contrast, 1.0)
+    asked = features + 0.1 * rng.standard_normal(features.shape)
+    asked[rng.random(features.shape) < 0.1] = np.nan
+    runs = runs_of(asked, source, rng.uniform(0.9, 1.1, len(source)))
+    together, distances = known.recognise(runs)
+    alone = [known.recognise(runs[[row]]) for row in range(len(runs))]
+    assert together == pytest.approx(np.concatenate([own for own, _ in alone]), abs=1e-6)
+    assert distances == pytest.approx(np.concatenate([own for _, own in alone]), rel=1e-6)
+
+
 def test_a_run_with_few_features_is_compared_one_by_one_and_with_next_to_none_is_far(
     cells: tuple[np.ndarray, ...],
 ) -> None:

@@ -9,24 +9,33 @@ nearest are a prediction, and for a run of a known workload hardly any other is 
 """
 
 # N runs, F measured features (standard), W known workloads, P platforms,
-# V views: sets of features that runs and workloads have in common, K features of one of them
+# V views: sets of features that runs and workloads have in common, K features of one of them, M pairs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from crossperf.arrays import Floats, Integers, Mask
+from crossperf.model.fitted.confidence import distinct
 from crossperf.model.fitted.network import Singles
 from crossperf.model.fitted.workloads import FARTHEST, WorkloadProfiles
 
 #: Distances computed at a time.
 _AT_ONCE = 500_000
 #: Workloads share a run by how much farther than the nearest they are, in squared spreads: copies of one count alike.
-_ALIKE = 0.1
+#: So much farther, and after so many, they have no part in it.
+_ALIKE, _BEYOND, _MOST_ALIKE = 0.1, 2.0, 64
+#: From so many spreads on, no workload is anywhere near.
+_NOWHERE_NEAR = 100.0
+#: What a squared distance in single precision may be off by, of the squared size of a run.
+_ROUNDING = 1e-5
+#: Orders of views that are kept.
+_MOST_ORDERS = 64
 #: No combination of features varies less within workloads than by this share of what a feature does, squared.
 _LEAST_VARIANCE = 1e-2
 
@@ -79,55 +88,68 @@ class Recognition:
         """Return the contrast of the workload that each is most likely a run of, and how far it is from it.
 
         Runs and workloads are compared in the largest view that both have, and feature by feature where a run has
-        none. Workloads that are as near as the nearest share the run.
+        none. Workloads that are as near as the nearest share the run; all do where none is anywhere near.
         """
         contrast_np, distance_n = np.zeros((len(runs), self.contrast_wp.shape[1])), np.zeros(len(runs))
+        own_nf = self.profiles.own(runs.standard_nf, runs.source_n)
+        has_nv = np.isnan(own_nf).astype(np.float32) @ self.seen_vf.T.astype(np.float32) == 0
+        first_u, number_n = distinct(has_nv)
         step = max(1, _AT_ONCE // len(self.contrast_wp))
-        for start in range(0, len(runs), step):
-            rows = slice(start, start + step)
-            contrast_np[rows], distance_n[rows] = self._recognised(runs[rows])
+        for number, first in enumerate(first_u):
+            order, rows_n = self._order(has_nv[first]), np.flatnonzero(number_n == number)
+            for start in range(0, len(rows_n), step):
+                rows = rows_n[start : start + step]
+                contrast_np[rows], distance_n[rows] = self._recognised(own_nf[rows], runs[rows], order)
         return contrast_np, distance_n
 
-    def _recognised(self, runs: Runs) -> tuple[Floats, Floats]:
-        own_nf = self.profiles.own(runs.standard_nf, runs.source_n)
-        lacking_nv = np.isnan(own_nf).astype(np.float32) @ self.seen_vf.T.astype(np.float32)
-        square_nw, common_nw = self._apart(own_nf, lacking_nv == 0)
-        late_nw, timed_nw = self._late(runs)
-        counts_nw = common_nw + timed_nw
-        mean_nw = (square_nw + np.square(late_nw / self.spread_p[runs.source_n][:, None])) / counts_nw
-        near = np.arange(len(runs)), mean_nw.argmin(axis=1)
-        least_n1 = mean_nw[near][:, None]
-        is_known_n1 = np.isfinite(least_n1)
-        beyond_nw = (mean_nw - np.where(is_known_n1, least_n1, 0.0)) * counts_nw[near][:, None]
-        share_nw = np.where(is_known_n1, np.exp(-beyond_nw / _ALIKE), 1.0)
-        share_nw /= share_nw.sum(axis=1, keepdims=True)
-        return share_nw @ self.contrast_wp.astype(np.float64), np.minimum(np.sqrt(mean_nw[near]), FARTHEST)
+    def _recognised(self, own_nf: Floats, runs: Runs, order: _Order) -> tuple[Floats, Floats]:
+        """Find workloads that may be the nearest by products in single precision, and compare these alone exactly."""
+        turned = [own_nf[:, view.features] @ view.whitening_kk for view in order.views]
+        square_nw, common_nw = order.rough(turned) if turned else self.profiles.apart(own_nf)
+        late_nw, timed_nw = self._late(runs, order.workloads)
+        counts_nw = common_nw + timed_nw.astype(np.float32)
+        mean_nw = (square_nw + np.square(late_nw)) / counts_nw
+        least_n = mean_nw.min(axis=1).astype(np.float64)
+        size_n = sum((np.square(own).sum(axis=1) for own in turned or [np.nan_to_num(own_nf)]), np.zeros(len(runs)))
+        room_n = (_BEYOND + _ROUNDING * size_n) / counts_nw.min(axis=1)
+        most_n = np.where(least_n <= _NOWHERE_NEAR**2, least_n + room_n, -1.0)
+        row_m, place_m = np.nonzero(_nearest(mean_nw, most_n))
+        # From here on, pairs of a run and a workload that it may be one of, run by run.
+        near_n, start_n, own_m = np.unique(row_m, return_index=True, return_inverse=True)
+        contrast_np = np.tile(self.contrast_wp.mean(axis=0, dtype=np.float64), (len(runs), 1))
+        if len(near_n):
+            workload_m, counts_m = order.workloads[place_m], counts_nw[row_m, place_m]
+            exact = order.exact(turned, row_m, place_m) if turned else self.profiles.exact(own_nf[row_m], workload_m)
+            mean_m = (exact + np.square(late_nw[row_m, place_m])) / counts_m
+            least_n[near_n] = np.minimum.reduceat(mean_m, start_n)
+            is_least_m = mean_m == least_n[row_m]
+            nearest_counts = np.maximum.reduceat(np.where(is_least_m, counts_m, 0.0), start_n)
+            share_m = np.exp(-(mean_m - least_n[row_m]) * nearest_counts[own_m] / _ALIKE)
+            share_m /= np.bincount(own_m, share_m)[own_m]
+            contrast_np[near_n] = np.add.reduceat(share_m[:, None] * self.contrast_wp[workload_m], start_n)
+        return contrast_np, np.minimum(np.sqrt(least_n), FARTHEST)
 
-    def _late(self, runs: Runs) -> tuple[Floats, Mask]:
-        """Return the log time of runs over what each workload takes on their platforms, and where that is known."""
-        expected_wp = self.log_time_w[:, None] + self.contrast_wp
-        late_nw = runs.log_time_n[:, None] - expected_wp.T[runs.source_n]
-        known_nw = ~np.isnan(late_nw) & self.timed_w & (runs.source_n >= 0)[:, None]
-        return np.where(known_nw, late_nw, 0.0), known_nw
+    def _late(self, runs: Runs, workloads: Integers) -> tuple[Singles, Mask]:
+        """Return runs' log times over what workloads take on their platforms, in spreads, and where that is known."""
+        source_n, is_known_n = runs.source_n, ~np.isnan(runs.log_time_n) & (runs.source_n >= 0)
+        expected_pw = (self.log_time_w[:, None] + self.contrast_wp)[workloads].T
+        late_nw = runs.log_time_n.astype(np.float32)[:, None] - expected_pw[source_n]
+        late_nw /= self.spread_p.astype(np.float32)[source_n][:, None]
+        known_nw = self.timed_w[workloads] & is_known_n[:, None]
+        return np.where(known_nw, late_nw, np.float32(0.0)), known_nw
 
-    def _apart(self, own_nf: Floats, has_nv: Mask) -> tuple[Floats, Floats]:
-        """Return squared distances to all workloads, and over how many features; infinite without a view in common."""
-        square_nw = np.full((len(own_nf), len(self.contrast_wp)), np.inf)
-        common_nw, open_n = np.ones_like(square_nw), np.ones(len(own_nf), bool)
-        for view, has_n in zip(self._views, has_nv.T, strict=True):
-            rows_n = np.flatnonzero(has_n & open_n)
-            if not len(rows_n):
-                continue
-            block = np.ix_(rows_n, view.rows_w)
-            own_nk = own_nf[np.ix_(rows_n, view.features)] @ view.whitening_kk
-            apart_nw = np.square(own_nk).sum(axis=1)[:, None] - 2.0 * own_nk @ view.mean_wk.T + view.square_w
-            fresh_nw = np.isinf(square_nw[block])
-            square_nw[block] = np.where(fresh_nw, np.maximum(apart_nw, 0.0), square_nw[block])
-            common_nw[block] = np.where(fresh_nw, len(view.features), common_nw[block])
-            open_n[rows_n] = np.isinf(square_nw[rows_n]).any(axis=1)
-        plain_n = np.flatnonzero(np.isinf(square_nw).all(axis=1))
-        square_nw[plain_n], common_nw[plain_n] = self.profiles.apart(own_nf[plain_n])
-        return square_nw, common_nw
+    def _order(self, has_v: Mask) -> _Order:
+        """Return how runs that have the features of these views are compared with each workload; some are kept."""
+        key = has_v.tobytes()
+        if key not in self._orders:
+            if len(self._orders) >= _MOST_ORDERS:
+                self._orders.clear()
+            self._orders[key] = _Order.of(self._views, has_v, len(self.contrast_wp))
+        return self._orders[key]
+
+    @cached_property
+    def _orders(self) -> dict[bytes, _Order]:
+        return {}
 
     @cached_property
     def _views(self) -> list[_View]:
@@ -136,20 +158,79 @@ class Recognition:
         return [_View.of(seen_f, within_ff, self.profiles) for seen_f in self.seen_vf]
 
 
+def _nearest(mean_nw: Floats | Singles, most_n: Floats) -> Mask:
+    """Return which workloads are no farther from each run than a bound; of very many, the nearest."""
+    near_nw = np.asarray(mean_nw <= most_n[:, None])
+    for row in np.flatnonzero(near_nw.sum(axis=1) > _MOST_ALIKE):
+        near_nw[row] = False
+        near_nw[row, np.argpartition(mean_nw[row], _MOST_ALIKE)[:_MOST_ALIKE]] = True
+    return near_nw
+
+
 @dataclass(frozen=True)
 class _View:
-    """A set of features, and the workloads that have them, turned so that each direction varies by 1 within them."""
+    """A set of features, and workloads that have them, turned so that each direction varies by 1 within them."""
 
     features: Integers
-    rows_w: Integers
+    workloads: Integers
     whitening_kk: Floats
     mean_wk: Floats
-    square_w: Floats
 
     @classmethod
     def of(cls, seen_f: Mask, within_ff: Floats, profiles: WorkloadProfiles) -> _View:
-        features, rows_w = np.flatnonzero(seen_f), np.flatnonzero(profiles.seen_wf[:, seen_f].all(axis=1))
+        features, workloads = np.flatnonzero(seen_f), np.flatnonzero(profiles.seen_wf[:, seen_f].all(axis=1))
         variance_k, axes_kk = np.linalg.eigh(within_ff[np.ix_(features, features)])
         whitening_kk = axes_kk / np.sqrt(np.maximum(variance_k, _LEAST_VARIANCE))
-        mean_wk = (profiles.mean_wf[np.ix_(rows_w, features)] / profiles.spread_f[features]) @ whitening_kk
-        return cls(features, rows_w, whitening_kk, mean_wk, np.square(mean_wk).sum(axis=1))
+        mean_wk = (profiles.mean_wf[np.ix_(workloads, features)] / profiles.spread_f[features]) @ whitening_kk
+        return cls(features, workloads, whitening_kk, mean_wk)
+
+    @cached_property
+    def rough(self) -> tuple[Singles, Singles]:
+        """The means and their squares in single precision."""
+        return self.mean_wk.astype(np.float32), np.square(self.mean_wk).sum(axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """In which view each workload is compared with runs that have the same features; view by view.
+
+    Without any view, all workloads as they are.
+    """
+
+    views: tuple[_View, ...]
+    workloads: Integers
+
+    @classmethod
+    def of(cls, views: Sequence[_View], has_v: Mask, count: int) -> _Order:
+        """Take each workload in the first of the views that runs have."""
+        is_open_w, taken = np.ones(count, bool), []
+        for view in (view for view, has in zip(views, has_v, strict=True) if has):
+            fresh = is_open_w[view.workloads]
+            if fresh.any():
+                taken.append(replace(view, workloads=view.workloads[fresh], mean_wk=view.mean_wk[fresh]))
+                is_open_w[view.workloads] = False
+        return cls(tuple(taken), np.concatenate([view.workloads for view in taken]) if taken else np.arange(count))
+
+    def rough(self, turned: Sequence[Floats]) -> tuple[Singles, Singles]:
+        """Return squared distances of runs, turned as each view has it, to workloads, and over how many features."""
+        square, common = [], []
+        for own_nk, view in zip(turned, self.views, strict=True):
+            mean_wk, square_w = view.rough
+            own = own_nk.astype(np.float32)
+            apart_nw = own @ mean_wk.T
+            apart_nw *= -2.0
+            apart_nw += square_w
+            apart_nw += np.square(own).sum(axis=1, keepdims=True)
+            square.append(np.maximum(apart_nw, 0.0, out=apart_nw))
+            common.append(np.full((1, len(square_w)), len(view.features), np.float32))
+        return np.hstack(square), np.hstack(common)
+
+    def exact(self, turned: Sequence[Floats], row_m: Integers, place_m: Integers) -> Floats:
+        """Return the squared distances of pairs of a run and the place of a workload."""
+        square_m, end = np.zeros(len(row_m)), 0
+        for own_nk, view in zip(turned, self.views, strict=True):
+            start, end = end, end + len(view.workloads)
+            own = np.flatnonzero((place_m >= start) & (place_m < end))
+            apart = own_nk[row_m[own]] - view.mean_wk[place_m[own] - start]
+            square_m[own] = np.square(apart).sum(axis=1)
+        return square_m

@@ -93,13 +93,18 @@ class WorkloadProfiles:
 
     def _nearest(self, own_nf: Floats) -> Floats:
         """Return the distance to the nearest workload, which products in single precision are enough to find."""
-        seen_nf = ~np.isnan(own_nf)
         square_nw, common_nw = self.apart(own_nf)
         near_n = (square_nw / common_nw).argmin(axis=1)
-        apart_nf = np.where(seen_nf & self.seen_wf[near_n], own_nf - self.mean_wf[near_n] / self.spread_f, 0.0)
-        common_n = (seen_nf & self.seen_wf[near_n]).sum(axis=1)
-        distance_n = np.sqrt(np.square(apart_nf).sum(axis=1) / np.maximum(common_n, 1))
+        common_n = (~np.isnan(own_nf) & self.seen_wf[near_n]).sum(axis=1)
+        distance_n = np.sqrt(self.exact(own_nf, near_n) / np.maximum(common_n, 1))
         return np.where(common_n < FEWEST_COMMON, FARTHEST, np.minimum(distance_n, FARTHEST))
+
+    def exact(self, own_nf: Floats, workload_n: Integers) -> Floats:
+        """Return the squared distance of each cell to one workload, summed over the features in common."""
+        seen_nf = ~np.isnan(own_nf) & self.seen_wf[workload_n]
+        return np.asarray(
+            np.square(np.where(seen_nf, own_nf - self.mean_wf[workload_n] / self.spread_f, 0.0)).sum(axis=1)
+        )
 
     def apart(self, own_nf: Floats) -> tuple[Singles, Singles]:
         """Return squared distances to all workloads, summed over the features in common, and how many these are.
