@@ -27,10 +27,10 @@ from crossperf.model.fitted.workloads import FARTHEST, WorkloadProfiles
 
 #: Distances computed at a time.
 _AT_ONCE = 500_000
-#: Workloads share a run by how much farther than the nearest they are, in squared spreads: copies of one count alike.
-#: So much farther, and after so many, they have no part in it.
-_ALIKE, _BEYOND, _MOST_ALIKE = 0.1, 2.0, 64
-#: From so many spreads on, no workload is anywhere near.
+#: Workloads share a run by how much farther than the nearest they are, in squared spreads; copies of one share it
+#: equally. At the second distance, and beyond this number of them, they have no part in it.
+_SHARING, _BEYOND, _MOST_SHARING = 0.1, 2.0, 64
+#: In spreads: at this distance from the nearest workload a run is near none.
 _NOWHERE_NEAR = 100.0
 #: What a squared distance in single precision may be off by, of the squared size of a run.
 _ROUNDING = 1e-5
@@ -124,7 +124,7 @@ class Recognition:
             least_n[near_n] = np.minimum.reduceat(mean_m, start_n)
             is_least_m = mean_m == least_n[row_m]
             nearest_counts = np.maximum.reduceat(np.where(is_least_m, counts_m, 0.0), start_n)
-            share_m = np.exp(-(mean_m - least_n[row_m]) * nearest_counts[own_m] / _ALIKE)
+            share_m = np.exp(-(mean_m - least_n[row_m]) * nearest_counts[own_m] / _SHARING)
             share_m /= np.bincount(own_m, share_m)[own_m]
             contrast_np[near_n] = np.add.reduceat(share_m[:, None] * self.contrast_wp[workload_m], start_n)
         return contrast_np, np.minimum(np.sqrt(least_n), FARTHEST)
@@ -152,23 +152,23 @@ class Recognition:
         return {}
 
     @cached_property
-    def _views(self) -> list[_View]:
+    def _views(self) -> list[_WorkloadView]:
         within_ff = np.clip((self.within_ff + self.within_ff.T) / 2.0, -1.0, 1.0).astype(np.float64)
         np.fill_diagonal(within_ff, 1.0)
-        return [_View.of(seen_f, within_ff, self.profiles) for seen_f in self.seen_vf]
+        return [_WorkloadView.of(seen_f, within_ff, self.profiles) for seen_f in self.seen_vf]
 
 
 def _nearest(mean_nw: Floats | Singles, most_n: Floats) -> Mask:
     """Return which workloads are no farther from each run than a bound; of very many, the nearest."""
     near_nw = np.asarray(mean_nw <= most_n[:, None])
-    for row in np.flatnonzero(near_nw.sum(axis=1) > _MOST_ALIKE):
+    for row in np.flatnonzero(near_nw.sum(axis=1) > _MOST_SHARING):
         near_nw[row] = False
-        near_nw[row, np.argpartition(mean_nw[row], _MOST_ALIKE)[:_MOST_ALIKE]] = True
+        near_nw[row, np.argpartition(mean_nw[row], _MOST_SHARING)[:_MOST_SHARING]] = True
     return near_nw
 
 
 @dataclass(frozen=True)
-class _View:
+class _WorkloadView:
     """A set of features, and workloads that have them, turned so that each direction varies by 1 within them."""
 
     features: Integers
@@ -177,7 +177,7 @@ class _View:
     mean_wk: Floats
 
     @classmethod
-    def of(cls, seen_f: Mask, within_ff: Floats, profiles: WorkloadProfiles) -> _View:
+    def of(cls, seen_f: Mask, within_ff: Floats, profiles: WorkloadProfiles) -> _WorkloadView:
         features, workloads = np.flatnonzero(seen_f), np.flatnonzero(profiles.seen_wf[:, seen_f].all(axis=1))
         variance_k, axes_kk = np.linalg.eigh(within_ff[np.ix_(features, features)])
         whitening_kk = axes_kk / np.sqrt(np.maximum(variance_k, _LEAST_VARIANCE))
@@ -197,11 +197,11 @@ class _Order:
     Without any view, all workloads as they are.
     """
 
-    views: tuple[_View, ...]
+    views: tuple[_WorkloadView, ...]
     workloads: Integers
 
     @classmethod
-    def of(cls, views: Sequence[_View], has_v: Mask, count: int) -> _Order:
+    def of(cls, views: Sequence[_WorkloadView], has_v: Mask, count: int) -> _Order:
         """Take each workload in the first of the views that runs have."""
         is_open_w, taken = np.ones(count, bool), []
         for view in (view for view, has in zip(views, has_v, strict=True) if has):

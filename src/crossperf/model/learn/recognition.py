@@ -14,7 +14,7 @@ from crossperf.model.fitted.workloads import FEWEST_COMMON, WorkloadProfiles
 _MOST_VIEWS = 32
 #: The standard deviation of a normal distribution over its median absolute deviation.
 _NORMAL = 1.4826
-#: How far apart log times lie at least, and where fewer than so many were measured twice.
+#: How far apart log times lie at least, and where fewer were measured twice than the last number.
 _LEAST_SPREAD, _USUAL_SPREAD, _FEWEST_TWICE = 5e-3, 0.1, 20
 
 
