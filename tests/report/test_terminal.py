@@ -62,3 +62,11 @@ def test_a_table_of_runs_tells_what_cannot_run_from_what_was_not_measured(capsys
     assert "18 workloads (15 on every platform that can run them)" in said
     assert "cannot run" in said
     assert "6 workloads cannot run on some platforms (column runnable), which is no gap" in said
+
+
+def test_repeats_that_are_visits_of_their_own_are_no_lack_of_repeats(capsys: pytest.CaptureFixture[str]) -> None:
+    visits = [replace(run, measured_in=f"round-{run.repeat}") for run in toy.make_runs(apps=2, inputs=2, repeats=3)]
+    terminal.info(info(from_runs(visits)))
+    shown = capsys.readouterr().out
+    assert "repeats of a cell: 3 to 3, median 3; one a visit" in shown
+    assert "visits of a cell: 3 to 3, median 3; variation" in shown

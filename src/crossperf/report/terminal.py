@@ -294,7 +294,7 @@ def info(facts: TableInfo) -> None:
     )
     repeats, noise = facts.repeats, facts.noise
     if facts.cells:
-        spread = _variation(noise) or "no repeats, so the noise is not known"
+        spread = _variation(noise) or ("one a visit" if facts.visits else "no repeats, so the noise is not known")
         show(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
     if facts.visits and facts.noise_between_visits:
         visits, spread = facts.visits, _variation(facts.noise_between_visits) or "one each"
