@@ -33,7 +33,7 @@ def test_the_headline_names_the_fastest_platform_and_how_much_faster_it_is(
     (prediction,) = service.predict([question.run]).predictions
     assert prediction.fastest == "xeon-16t"
     times = 1 / prediction.relative_time["xeon-16t"]
-    assert view.headline == f"Take xeon-16t: about {times:.2g}× faster than here"
+    assert view.headline == f"Take xeon-16t: about {times:.2g}× as fast as here"
     assert next(row.name for row in view.rows) == "xeon-16t"
 
 

@@ -105,8 +105,8 @@ class AnswerView:
         times = 1.0 / own.relative_time[first]
         _, high = self.asked.range_of(first)
         if high >= 1.0:
-            return f"Nothing is clearly faster than here; {first} comes first, about {short(times)}×"
-        return f"Take {first}: about {times:.2g}× faster than here"
+            return f"Nothing is clearly faster than here; {first} comes first, about {short(times)}× as fast"
+        return f"Take {first}: about {times:.2g}× as fast as here"
 
     @property
     def badge(self) -> tuple[str, str]:
