@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _IN_FULL = 5  # up to this many predictions with intervals are shown in full
 _SHOWN = 20  # a prediction of many runs shows these first ones; all are in the JSON file
 _STRONGEST = 8  # an explanation shows the features that pushed most, and the rest together
+#: What stands below a table of scores.
+_BEST = "*: the best of the models; ↑ more is better, ↓ less is better."
 #: What to do with a run, by how familiar it looks.
 _ADVICE = {
     FAMILIAR: "",
@@ -88,7 +90,7 @@ def evaluation(result: Evaluation) -> None:
     """Print the scores of the models, best marked, what they are compared with below, and what they mean."""
     from crossperf.report.sentences import CELL, sentences
 
-    show(result.about, tables.scores(result), CELL, *sentences(result))
+    show(result.about, tables.scores(result), _BEST, CELL, *sentences(result))
 
 
 def seeds(result: SeedStudy) -> None:
@@ -123,7 +125,7 @@ def predictions(answer: Answer) -> None:
             show(_single(prediction), _familiarity(prediction))
         show(*_how_to_say_where(answer))
         return
-    show(_many(answer.predictions[:_SHOWN]), *_how_to_say_where(answer))
+    show(_many(answer.predictions[:_SHOWN]), "*: the fastest platform", *_how_to_say_where(answer))
     if len(answer.predictions) > _SHOWN:
         show(f"the first {_SHOWN} of {len(answer.predictions):,} predictions; --json FILE holds all")
 

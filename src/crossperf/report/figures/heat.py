@@ -53,6 +53,8 @@ class Map:
     text: Callable[[int, int], str]
 
 
+#: Why the total differs from the score, which is a mean over folds.
+_ALL_COUNT = "All predictions count the same, where the score is the mean over folds. "
 _FACTORS = Classes((1.0, 1.1, 1.25, 1.5, 2.0, 4.0), ("to 1.1x", "to 1.25x", "to 1.5x", "to 2x", "to 4x", "4x or more"))
 _SHARES = Classes((0.0, 0.05, 0.25, 0.5, 0.75, 1.0), ("under 5%", "5% up", "25% up", "50% up", "75% up", "all"))
 
@@ -85,7 +87,7 @@ def errors(sheet: Sheet, evaluation: Evaluation, *, model: str | None = None) ->
     sheet.caption = (
         f"{cells.those(evaluation, len(held), 'cell')}, {apps}, the worst first. "
         "Off by: the typical factor between predicted and measured time, each over that on the source; 1.00 is "
-        "perfect. A dot: nothing to predict there."
+        f"perfect. {_ALL_COUNT * (cells.folds_scored(evaluation) > 1)}A dot: nothing to predict there."
         f"{left_out(len(held.held_apps) - len(worst_a), 'application', 'with smaller errors')}"
     )
 
