@@ -163,7 +163,7 @@ def _cells(asked: Asked, name: str) -> list[str]:
     """Return the cells of a row between its name and its cost: single times only where this machine is known."""
     own, (low, high) = asked.prediction, asked.range_of(name)
     relative = own.relative_time[name]
-    chance = _chances(asked, f"{own.chance_fastest.get(name, 0.0):.0%}")
+    chance = _chances(asked, _chance(own.chance_fastest.get(name, 0.0)))
     if asked.runtime_s is None:
         return [f"{relative:,.2f}x", f"{low:,.2f}x to {high:,.2f}x" if low < high else "", *chance]
     between = " to ".join(_time(asked, bound * asked.runtime_s) for bound in (low, high))
@@ -171,6 +171,11 @@ def _cells(asked: Asked, name: str) -> list[str]:
         return [between, f"about {relative:,.2g}x"]
     measured = "measured" if name == own.source else between
     return [_time(asked, relative * asked.runtime_s), measured, f"{relative:,.2f}x", *chance]
+
+
+def _chance(value: float) -> str:
+    """Return a chance in per cent; never all."""
+    return f"{min(value, 0.99):.0%}"
 
 
 def _chances(asked: Asked, text: str) -> list[str]:
@@ -186,7 +191,7 @@ def _conclusion(asked: Asked) -> Iterator[str]:
     own, first = asked.prediction, asked.order[0]
     looks, about = own.familiarity, "about " * bool(asked.differs)
     chance = own.chance_fastest.get(first)
-    sure = "" if chance is None or asked.differs else f"; {min(chance, 0.99):.0%} sure"
+    sure = "" if chance is None or asked.differs else f"; {_chance(chance)} sure"
     if len(asked.order) == 1:
         yield "Of the platforms asked for, the model knows no other that can run it."
     elif first == own.source:
