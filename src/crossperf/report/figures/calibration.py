@@ -89,9 +89,10 @@ def _scatter_caption(evaluation: Evaluation, error_k: Floats, drawn: int) -> str
     held = cells.held_out(evaluation)
     within = percent(float((error_k <= np.log(2.0)).mean()))
     shown = "" if drawn == len(error_k) else f" A random {drawn:,} of them are drawn."
+    pooled, off_by = " (all folds pooled)" * (cells.folds_scored(evaluation) > 1), times(float(np.exp(error_k.mean())))
     return (
         f"{several(len(error_k), 'prediction')}: {cells.those(evaluation, len(held), 'cell')} on every platform but "
-        f"the source, where it was profiled.{shown} Typically off by {times(float(np.exp(error_k.mean())))}; {within} "
+        f"the source, where it was profiled.{shown} Typically off by {off_by}{pooled}; {within} "
         "are within a factor of two (the dashed lines)."
     )
 
