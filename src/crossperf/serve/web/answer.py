@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from crossperf import plain
+from crossperf.platforms import in_order
 from crossperf.serve.openapi import PREFIX
 from crossperf.serve.web import svg
 from crossperf.serve.web.answering import AnswerView, StrangerError, answered
@@ -62,7 +63,7 @@ def _chosen(question: PageQuestion) -> dict[str, Any]:
 def _why(site: Pages, view: AnswerView) -> dict[str, Any]:
     """Return the strongest counters on an axis of factors, and the nearest known workloads."""
     own, run = view.prediction, view.run
-    can = list(own.offered)
+    can = in_order(own.offered, view.asked.classes)
     model = view.question.model or None
     (explanation,) = site.service.explain([run], model=model, can=can, samples=_SAMPLES).explanations
     parts = explanation.attribution.contributions[:_REASONS] if explanation.attribution else ()

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute
 
 from crossperf.documents import parse
 from crossperf.errors import CrossperfError, RunsTableError
+from crossperf.platforms import in_order
 from crossperf.records import OK, Run
 from crossperf.runs.checking import checked
 from crossperf.runs.events import EVENTS
@@ -78,12 +79,13 @@ def chooser(site: Pages, chosen: Mapping[str, Any]) -> dict[str, Any]:
     service = site.service
     trained, known = service.model(chosen["model"] or None).model, service.platforms
     counts = {known[name].facts.more.get("threads") for name in trained.platforms if name in known}
+    kinds = dict(zip(trained.platforms, trained.cells.platform_classes, strict=True))
     return {
         "chosen": chosen,
         "levels": LEVELS,
-        "gpu_versions": GPU_VERSIONS if len(set(trained.cells.platform_classes)) > 1 else {},
+        "gpu_versions": GPU_VERSIONS if len(set(kinds.values())) > 1 else {},
         "thread_counts": sorted(count for count in counts if isinstance(count, int)),
-        "names": trained.platforms,
+        "names": in_order(trained.platforms, kinds),
     }
 
 
