@@ -134,3 +134,14 @@ def test_texts_become_numbers_in_their_order() -> None:
     assert coded.texts.to_list() == [None, "a", "b", "ä"]
     assert coded.code_r.tolist() == [2, 3, 0, 1, 2]
     assert (coded.number_of("b"), coded.number_of(None), coded.number_of("z")) == (2, 0, None)
+
+
+@pytest.mark.parametrize("values", [[1.5, None, float("nan"), 4.0], [3, None, 1, 2], [None, None, None, None]])
+def test_medians_of_one_value_each_are_those_of_a_query(values: list[float | None]) -> None:
+    once = np.arange(7, 11, dtype=np.uint32)
+    twice = np.repeat(once, 2)
+    column = pl.Series(values, dtype=None if any(values) else pl.Float64)
+    repeated = column.gather(pl.Series(twice - 7))
+    alone = grouping._medians(once, column, range(7, 11))
+    np.testing.assert_array_equal(alone, grouping._medians(twice, repeated, range(7, 11)))
+    assert alone.flags.writeable
