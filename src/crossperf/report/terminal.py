@@ -33,7 +33,7 @@ _IN_FULL = 5  # up to this many predictions with intervals are shown in full
 _SHOWN = 20  # a prediction of many runs shows these first ones; all are in the JSON file
 _STRONGEST = 8  # an explanation shows the features that pushed most, and the rest together
 #: What stands below a table of scores.
-_BEST = "*: the best of the models; ↑ more is better, ↓ less is better."
+_BEST, _BETTER = "*: the best of the models. ", "↑: more is better, ↓: less is better."
 #: What to do with a run, by how familiar it looks.
 _ADVICE = {
     FAMILIAR: "",
@@ -90,7 +90,8 @@ def evaluation(result: Evaluation) -> None:
     """Print the scores of the models, best marked, what they are compared with below, and what they mean."""
     from crossperf.report.sentences import CELL, sentences
 
-    show(result.about, tables.scores(result), _BEST, CELL, *sentences(result))
+    legend = _BEST * (len(result.scores) > 1) + _BETTER
+    show(result.about, tables.scores(result), legend, CELL, *sentences(result))
 
 
 def seeds(result: SeedStudy) -> None:
