@@ -96,7 +96,7 @@ class Predictor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         features = selected(features, target_np)
         seen = Features(features.values_nf, features.columns)
         of_workload = self._learns_workload(seen, target_np)
-        own_np = common_contrast(target_np)[0] if of_workload else target_np
+        own_np = common_contrast(target_np) if of_workload else target_np
         part = self._learn(seen.derived() if self.sees_derived else seen, own_np, known, limits)
         self.fitted_ = FittedModel(features.columns, part, limits, self.sees_derived, of_workload)
         return self

@@ -1,10 +1,9 @@
-"""The default model learns: trees, a Gaussian process, small networks and a look-up, weighted by out-of-fold errors.
+"""The default model learns: small networks, a Gaussian process and two look-ups, weighted by out-of-fold errors.
 
 Each predicts the *contrast* of a cell, its log time on every platform less their mean: the same for every source,
 and all that a relative time depends on. The members differ in where they err: runs of known workloads are recognised
-(`fitted.recognition`), or looked up by trees that learn the contrast itself; the process and the networks are ahead on
-inputs of known applications; trees that learn times relative to the source, and the process, on applications never
-seen.
+(`fitted.recognition`), or looked up by trees in which a leaf is a workload; the process and the networks are ahead on
+workloads never seen. What each is worth: ``benchmarks/members.md``.
 
 Cells are held out in three ways, by cell, by workload and by application, from the nearest to the farthest. Every
 network is blind to a fold of its own (the process is so in closed form, and a few trees are grown for it). These
@@ -33,11 +32,11 @@ from crossperf.model.fitted.blend import Blend, Patterns
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.recognition import Recognition, Runs
-from crossperf.model.fitted.scales import Encoder, Limits, contrast
+from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.learn.proof import HeldOutParts, scales
 from crossperf.model.learn.recognition import fit_recognition, time_spread
 from crossperf.model.learn.stacking import HeldBack
-from crossperf.model.learn.together import common_contrast, grow
+from crossperf.model.learn.together import grow
 
 try:
     from crossperf.model.learn.ensemble import Plan, fit_ensemble
@@ -106,7 +105,7 @@ class Crossperf(Predictor):
     Parameters
     ----------
     trees
-        Extremely randomised trees that learn times relative to the source, and as many that look workloads up.
+        Extremely randomised trees that look workloads up.
     members
         Small networks, trained as one.
     width, steps
@@ -129,6 +128,7 @@ class Crossperf(Predictor):
 
     name: ClassVar[str] = "crossperf"
     needs_names: ClassVar[bool] = True
+    target = "workload"
     trees: int = 64
     members: int = 8
     width: int = 192
@@ -154,14 +154,13 @@ class Crossperf(Predictor):
             rows_n = np.flatnonzero(seen_n)
             return self._blend(features[rows_n], target_np[rows_n], groups[rows_n])
 
-        summary, contrast_np = self.summary_, common_contrast(target_np)[0]
-        scale_r = scales(fit, features, contrast_np, parts, rng)
+        summary = self.summary_
+        scale_r = scales(fit, features, target_np, parts, rng)
         self.fit_summary_ = summary | {"interval_scales": [round(float(scale), 3) for scale in scale_r]}
         return replace(blend, intervals=blend.intervals.scaled(scale_r))
 
-    def _blend(self, features: Features, target_np: Floats, groups: Groups) -> Blend:
+    def _blend(self, features: Features, contrast_np: Floats, groups: Groups) -> Blend:
         """Return all members, and what their out-of-fold predictions teach."""
-        contrast_np, base_p = common_contrast(target_np)
         rated_ne = features.derived().values_nf
         encoder = Encoder.fit(rated_ne)
         standard_ne = encoder(rated_ne)
@@ -169,8 +168,6 @@ class Crossperf(Predictor):
         folds = _Folds.of(groups, self.members, rng)
 
         log_ne = encoder.log(rated_ne)
-        forest, blind_trees = self._grow(log_ne, target_np, folds)
-        trees_rnp = folds.out_of_fold(np.stack([contrast(own.predict(log_ne), base_p)[0] for own in blind_trees]))
         lookup, blind_lookups = self._grow(log_ne, contrast_np, folds)
         known, apart = zip(*(own.predict_median(log_ne) for own in blind_lookups), strict=True)
         known_mnp = np.stack(known)
@@ -189,39 +186,49 @@ class Crossperf(Predictor):
         own_np = lookup.predict_median(log_ne)[0] if gap_np.any() else contrast_np
         filled = [np.where(gap_np, guess_np, contrast_np) for guess_np in (own_np, *known_mnp)]
         workloads, recognised_rnp, away_rn = self._know(runs, groups, filled, folds)
-        predicted_rmnp = np.stack([networks_rnp, trees_rnp, left_out.predicted_rnp, lookup_rnp, recognised_rnp], axis=1)
+        predicted_rmnp = np.stack([networks_rnp, left_out.predicted_rnp, lookup_rnp, recognised_rnp], axis=1)
         held = HeldBack(
             predicted_rmnp,
             apart_rn,
             left_out.gap_rn,
             away_rn,
             np.stack([np.arange(len(features)), groups.workload_n, groups.app_n]),
-            recognises_m=np.array([False, False, False, False, True]),
-            moved_as_m=np.array([0, 1, 2, 3, 3]),  # whoever looks workloads up, by trees or by recognising them
+            recognises_m=np.array([False, False, False, True]),
+            moved_as_m=np.array([0, 1, 2, 2]),  # whoever looks workloads up, by trees or by recognising them
         )
         nearness = held.nearness()
         gate = held.gate(contrast_np, nearness)
         intervals = held.intervals(features, contrast_np, groups.noise_np, nearness, gate, self.seed)
         active = novelty.active_units
         self.fit_summary_ = {"active_units": active, "latent_dim": self.latent_dim, "collapsed": active == 0}
-        members, trust = (encoder, forest, lookup, ensemble, process), (workloads, nearness, gate, novelty, intervals)
-        known_workload_b = groups.workload_n[novelty.row_b]
-        return Blend(*members, *trust, Patterns.of(features), _background(features, rng), known_workload_b, base_p)
+        return Blend(
+            encoder=encoder,
+            lookup=lookup,
+            ensemble=ensemble,
+            process=process,
+            workloads=workloads,
+            nearness=nearness,
+            gate=gate,
+            novelty=novelty,
+            intervals=intervals,
+            patterns=Patterns.of(features),
+            background=_background(features, rng),
+            known_workload_b=groups.workload_n[novelty.row_b],
+        )
 
     def learn(self, data: Dataset, split: Split = "workload") -> Self:
         """Learn from a dataset; what is held out inside is the same whatever the model is asked for later."""
         return self.fit(data.X, data.y)
 
-    def _grow(self, log_ne: Floats, target_np: Floats, folds: _Folds) -> tuple[Forest, Iterator[Forest]]:
+    def _grow(self, log_ne: Floats, contrast_np: Floats, folds: _Folds) -> tuple[Forest, Iterator[Forest]]:
         """Return trees grown on all cells, and a few for each member, as blind as it, one member's at a time.
 
-        Of times relative to the source, cells of one workload differ, and a tree does not stop at the workload; of
-        contrasts they are the same, and a leaf is a workload.
+        Cells of one workload have the same contrast, and a tree stops at the workload.
         """
 
         def grown(count: int, seen_n: Mask, seed: int) -> Forest:
             settings = {"max_features": 0.5, "n_jobs": self.n_jobs, "random_state": seed}
-            return grow(lambda: ExtraTreesRegressor(count, **settings), log_ne[seen_n], target_np[seen_n])
+            return grow(lambda: ExtraTreesRegressor(count, **settings), log_ne[seen_n], contrast_np[seen_n])
 
         all_n = np.ones(len(log_ne), bool)
         seen = [all_n if blind_n.all() else ~blind_n for blind_n in folds.blind_mn]

@@ -1,11 +1,10 @@
-"""The default model as it answers: networks, trees and a Gaussian process, blended by how near a run is to known ones.
+"""The default model as it answers: networks, a process and look-ups, blended by how near a run is to known ones.
 
-Each member predicts the *contrast* of a cell, its log times on the platforms less their mean; the level, which sets
-the time relative to the source, comes from the trees. One kind of trees learned the contrast itself: for a run of a
-known workload most of them lead to that workload, and agree. How far they differ, how far the process is from the
-nearest known cell, and how far the run is from the nearest known workload, tell how likely it is a run of a known
-workload, another input of a known application, or neither; and that sets the weights of the members and the width of
-the intervals.
+Each member predicts the *contrast* of a cell, its log times on the platforms less their mean. A look-up is made of
+trees: for a run of a known workload most of them lead to that workload, and agree. How far they differ, how far the
+process is from the nearest known cell, and how far the run is from the nearest known workload, tell how likely it is a
+run of a known workload, another input of a known application, or neither; and that sets the weights of the members and
+the width of the intervals.
 """
 
 # N cells (known, or asked about B at a time), F features, E features and their rates, P platforms, M members,
@@ -25,7 +24,7 @@ from crossperf.model.fitted.confidence import Forecast, Intervals, Novelty, dist
 from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.recognition import Recognition, Runs
-from crossperf.model.fitted.scales import Encoder, contrast
+from crossperf.model.fitted.scales import Encoder
 
 #: Cells that are predicted at a time.
 _CHUNK = 2048
@@ -144,7 +143,7 @@ def with_products(signs_nz: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Blended:
-    """What the members say of cells: log relative times, signs of nearness, and the share of each way."""
+    """What the members say of cells: contrasts, signs of nearness, and the share of each way."""
 
     predicted_np: Floats
     signs_nz: Floats
@@ -189,8 +188,6 @@ class Blend:
 
     kind: ClassVar[str] = "blend"
     encoder: Encoder
-    forest: Forest
-    #: Trees that learned the contrast.
     lookup: Forest
     ensemble: Ensemble
     process: GaussianProcess
@@ -202,8 +199,6 @@ class Blend:
     patterns: Patterns
     background: Features
     known_workload_b: Integers
-    #: The platforms over whose mean a contrast is taken: those without gaps in training. ``None``: all.
-    base_p: Mask | None = None
 
     @property
     def known_latent_bk(self) -> Floats:
@@ -211,7 +206,7 @@ class Blend:
         return self.novelty.known_bk
 
     def predict(self, features: Features) -> Floats:
-        """Return log relative times."""
+        """Return contrasts."""
         return self.ask(features).predicted_np
 
     def forecast(self, features: Features) -> Forecast:
@@ -230,7 +225,7 @@ class Blend:
         return self.encoder(features.derived().values_nf)[:, : len(features.columns)]
 
     def ask(self, features: Features) -> Blended:
-        """Return log relative times, not limited to what training has seen, and how near the cells are."""
+        """Return contrasts, not limited to what training has seen, and how near the cells are."""
         chunks = (features[start : start + _CHUNK] for start in range(0, len(features), _CHUNK))
         parts = zip(*map(self._ask_chunk, chunks), strict=True)
         return Blended(*(np.concatenate(part) for part in parts))
@@ -238,10 +233,9 @@ class Blend:
     def _ask_chunk(self, features: Features) -> tuple[Floats, Floats, Floats]:
         rated_ne = self._completed(features).derived().values_nf
         standard_ne, log_ne = self.encoder(rated_ne), self.encoder.log(rated_ne)
-        trees_np, level_n = contrast(self.forest.predict(log_ne), self.base_p)
         known_np, apart_n = self.lookup.predict_median(log_ne)
         process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
-        members = [self.ensemble.predict(standard_ne), trees_np, process_np, known_np]
+        members = [self.ensemble.predict(standard_ne), process_np, known_np]
         measured_f = np.flatnonzero(features.columns.mask(*MEASURED))
         measured_nf, completed_nf = self._standard(features)[:, measured_f], standard_ne[:, measured_f]
         runs = Runs(completed_nf, features.source_n, features.log_time_n)
@@ -250,7 +244,7 @@ class Blend:
         signs_nz = self.nearness.signs(apart_n, gap_n, away_n)
         share_nr = self.nearness(signs_nz)
         weights_nm = self.gate(share_nr, self.nearness.standard(signs_nz))
-        return blended(members_mnp, weights_nm) + level_n[:, None], signs_nz, share_nr
+        return blended(members_mnp, weights_nm), signs_nz, share_nr
 
     def _completed(self, features: Features) -> Features:
         """Return cells with the nearest known run's value for counters that their source offers and they lack."""

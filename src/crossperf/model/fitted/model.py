@@ -93,16 +93,13 @@ class FittedModel:
     def predict(self, X: Any) -> Floats:
         """Return log relative times, N x P, within the limits of training."""
         features, back_n = ordered(self._features(X))
-        predicted_np = self.part.predict(features)
-        if self.of_workload:
-            predicted_np = to_source(predicted_np, features.source_n)
-        return self._limited(predicted_np)[back_n]
+        return self._relative(self.part.predict(features), features)[back_n]
 
     def forecast(self, X: Any) -> Forecast:
         """Return predictions with the errors they may have; ask only where `forecasts`."""
         features, back_n = ordered(self._features(X))
-        forecast = typing.cast(Forecaster, self.part).forecast(features)[back_n]
-        return replace(forecast, log_relative_np=self._limited(forecast.log_relative_np))
+        forecast = typing.cast(Forecaster, self.part).forecast(features)
+        return replace(forecast, log_relative_np=self._relative(forecast.log_relative_np, features))[back_n]
 
     @cached_property
     def forecasts(self) -> bool:
@@ -113,5 +110,8 @@ class FittedModel:
         features = Features.read(X).matched(self.columns)
         return features.derived() if self.sees_derived else features
 
-    def _limited(self, predicted_np: Floats) -> Floats:
+    def _relative(self, predicted_np: Floats, features: Features) -> Floats:
+        """Return what the part says, as log relative times within the limits."""
+        if self.of_workload:
+            predicted_np = to_source(predicted_np, features.source_n)
         return self.limits(predicted_np) if self.limits else predicted_np

@@ -20,6 +20,7 @@ from crossperf.dataset.features import Features
 from crossperf.model.fitted.scales import Encoder
 
 Numbers = NDArray[np.int32]
+Singles = NDArray[np.float32]
 
 #: Cells that are worth a thread.
 _ROWS_A_THREAD = 256
@@ -37,7 +38,7 @@ class Forest:
     left_m: Numbers
     right_m: Numbers
     feature_m: Numbers
-    threshold_m: Floats
+    threshold_m: Singles
     missing_left_m: Mask
     value_row_m: Numbers
     leaf_values_lp: Floats
@@ -66,7 +67,7 @@ class Forest:
             left_m=np.where(leaf_m, own_m, joined("children_left") + offset_m).astype(np.int32),
             right_m=np.where(leaf_m, own_m, joined("children_right") + offset_m).astype(np.int32),
             feature_m=np.maximum(joined("feature"), 0).astype(np.int32),
-            threshold_m=joined("threshold"),
+            threshold_m=_rounded_down(joined("threshold")),
             missing_left_m=joined("missing_go_to_left").astype(bool),
             value_row_m=value_row_m,
             leaf_values_lp=different_lp,
@@ -99,8 +100,8 @@ class Forest:
         both_np = self._in_threads(self._median, features_nf)
         return both_np[:, :-1], both_np[:, -1]
 
-    def _in_threads(self, ask: Callable[[NDArray[np.float32]], Floats], features_nf: Floats) -> Floats:
-        # scikit-learn compares 32-bit features with 64-bit thresholds.
+    def _in_threads(self, ask: Callable[[Singles], Floats], features_nf: Floats) -> Floats:
+        # As in scikit-learn, features are compared in single precision.
         single_nf = features_nf.astype(np.float32)
         if len(single_nf) < 2 * _ROWS_A_THREAD:
             return ask(single_nf)
@@ -109,7 +110,7 @@ class Forest:
         with ThreadPoolExecutor(len(chunks)) as pool:
             return np.concatenate(list(pool.map(ask, chunks)))
 
-    def _mean(self, single_nf: NDArray[np.float32]) -> Floats:
+    def _mean(self, single_nf: Singles) -> Floats:
         total_np = np.zeros((len(single_nf), self.leaf_values_lp.shape[1]))
         trees_at_once = max(1, _WALKERS // max(len(single_nf), 1))
         for start in range(0, len(self.root_t), trees_at_once):
@@ -117,7 +118,7 @@ class Forest:
             total_np += self.leaf_values_lp[leaf_tn].sum(axis=0)
         return total_np / len(self.root_t)
 
-    def _median(self, single_nf: NDArray[np.float32]) -> Floats:
+    def _median(self, single_nf: Singles) -> Floats:
         """Return the median of each platform, and in a last column the mean distance from it."""
         outputs = self.leaf_values_lp.shape[1]
         rows, parts = max(1, _WALKERS // len(self.root_t)), []
@@ -155,7 +156,7 @@ class Forest:
         parts: list[Any] = [*numbers, self.threshold_m, self.missing_left_m, self.value_row_m]
         return tuple(np.ascontiguousarray(part).data for part in parts)
 
-    def _leaves_of_few(self, single_nf: NDArray[np.float32], root_t: Numbers) -> NDArray[np.int32]:
+    def _leaves_of_few(self, single_nf: Singles, root_t: Numbers) -> NDArray[np.int32]:
         """Return the same as `_leaves`, node by node: for a few cells a step of Python costs less than one of NumPy."""
         feature, left, right, threshold, missing_left, leaf = self._views
         leaf_tn = np.empty((len(root_t), len(single_nf)), np.int32)
@@ -169,7 +170,7 @@ class Forest:
                 leaf_tn[tree, number] = leaf[node]
         return leaf_tn
 
-    def _leaves(self, single_nf: NDArray[np.float32], root_t: Numbers) -> NDArray[np.int32]:
+    def _leaves(self, single_nf: Singles, root_t: Numbers) -> NDArray[np.int32]:
         """Return the leaf that each cell ends in, in each of some trees."""
         count = len(single_nf)
         if count <= _FEW_ROWS:
@@ -187,6 +188,16 @@ class Forest:
             goes_left = (value <= self.threshold_m[node]) | (np.isnan(value) & (own[:, 3] == 1))
             node = np.where(goes_left, own[:, 1], own[:, 2])
             node_w[moving] = node
+
+
+def _rounded_down(threshold_m: Floats) -> Singles:
+    """Return the largest numbers of single precision up to some: a single is below the same of both, or above both.
+
+    >>> _rounded_down(np.array([0.5, 0.1]))[1] <= 0.1 < np.float64(np.float32(0.1))
+    np.True_
+    """
+    nearest_m = threshold_m.astype(np.float32)
+    return np.where(nearest_m > threshold_m, np.nextafter(nearest_m, np.float32(-np.inf)), nearest_m)
 
 
 def _leaf_values(trees: Sequence[Any]) -> Floats:

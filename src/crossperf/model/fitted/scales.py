@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crossperf.arrays import Floats, Mask
+from crossperf.arrays import Floats
 
 #: How far beyond the training targets a prediction may go, as a share of their range.
 MARGIN = 0.1
@@ -86,7 +86,7 @@ class Limits:
     @classmethod
     def of(cls, target_np: Floats) -> Limits:
         """Return the limits that training targets set; a platform without any raises."""
-        return cls(_limits(target_np), _limits(contrast(fill_targets(target_np))[0]))
+        return cls(_limits(target_np), _limits(_contrast(fill_targets(target_np))))
 
     def __call__(self, predicted_np: Floats) -> Floats:
         """Return predictions clipped to the training range, first between platforms, then for each."""
@@ -108,15 +108,9 @@ def _limits(target_np: Floats) -> Floats:
     return np.stack([low_p - MARGIN * (high_p - low_p), high_p + MARGIN * (high_p - low_p)])
 
 
-def contrast(log_time_np: Floats, base_p: Mask | None = None) -> tuple[Floats, Floats]:
-    """Return log times less their mean over the platforms, or over some, and that mean; a single column stays.
-
-    >>> [part.tolist() for part in contrast(np.array([[0.0, 2.0]]))]
-    [[[-1.0, 1.0]], [1.0]]
-    """
-    base_np = log_time_np if base_p is None else log_time_np[:, base_p]
-    level_n = base_np.mean(axis=1) if log_time_np.shape[1] > 1 else np.zeros(len(log_time_np))
-    return log_time_np - level_n[:, None], level_n
+def _contrast(log_time_np: Floats) -> Floats:
+    """Return log times less their mean over the platforms; a single column stays."""
+    return log_time_np - log_time_np.mean(axis=1, keepdims=True) if log_time_np.shape[1] > 1 else log_time_np
 
 
 def fill_targets(target_np: Floats) -> Floats:

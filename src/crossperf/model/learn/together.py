@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crossperf.arrays import Floats, Integers, Mask
+from crossperf.arrays import Floats, Integers
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import fill_targets
 
@@ -50,16 +50,16 @@ def grow(make: Callable[[], Any], features_nf: Floats, target_np: Floats) -> For
     return Forest.joined(parts, target_np.shape[1])
 
 
-def common_contrast(target_np: Floats) -> tuple[Floats, Mask | None]:
-    """Return targets less their mean over the columns that have no gap, and which these are (``None``: all of them).
+def common_contrast(target_np: Floats) -> Floats:
+    """Return targets less their mean over the columns that have no gap.
 
     A gap stays NaN. Where every column has gaps, the level of a row is that of row plus platform effects.
+
+    >>> common_contrast(np.array([[0.0, 2.0, np.nan], [1.0, 1.0, 5.0]])).tolist()
+    [[-1.0, 1.0, nan], [0.0, 0.0, 4.0]]
     """
-    gap_np = np.isnan(target_np)
     if target_np.shape[1] == 1:
-        return target_np, None
-    base_p = np.asarray(~gap_np.any(axis=0))
-    if not base_p.any():
-        return target_np - fill_targets(target_np).mean(axis=1, keepdims=True), None
-    level_n = target_np[:, base_p].mean(axis=1)
-    return target_np - level_n[:, None], None if base_p.all() else base_p
+        return target_np
+    whole_p = ~np.isnan(target_np).any(axis=0)
+    level_np = target_np[:, whole_p] if whole_p.any() else fill_targets(target_np)
+    return np.asarray(target_np - level_np.mean(axis=1, keepdims=True))
