@@ -13,6 +13,7 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import Columns, Features
+from crossperf.errors import PredictError
 from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.fitted.network import to_source
 from crossperf.model.fitted.scales import Limits
@@ -75,6 +76,20 @@ def ordered(features: Features) -> tuple[Features, Integers | slice]:
     return features[order_n], np.argsort(order_n)
 
 
+def _refuse_unanswered(*answers: Floats) -> None:
+    """Raise unless every number of the answers is finite; their first axis is that of cells."""
+    for answer in answers:
+        finite = np.isfinite(answer)
+        if not finite.all():
+            cell = int(np.argwhere(~finite)[0, 0])
+            raise PredictError(
+                f"The model answers {answer[~finite][0]} for run {cell + 1} of {len(answer)}, expected finite numbers. "
+                "A number of the run or of the model is too large or too small to compute with: check the run's "
+                "counters, or train the model again.",
+                cell=cell,
+            )
+
+
 @dataclass(frozen=True)
 class FittedModel:
     """What every model becomes once it has learned: asked with features whose columns are matched by name.
@@ -96,12 +111,16 @@ class FittedModel:
         predicted_np = self.part.predict(features)
         if self.of_workload:
             predicted_np = to_source(predicted_np, features.source_n)
+        _refuse_unanswered(predicted_np[back_n])
         return self._limited(predicted_np)[back_n]
 
     def forecast(self, X: Any) -> Forecast:
         """Return predictions with the errors they may have; ask only where `forecasts`."""
         features, back_n = ordered(self._features(X))
         forecast = typing.cast(Forecaster, self.part).forecast(features)[back_n]
+        novelty = forecast.novelty
+        answers = (forecast.log_relative_np, forecast.error_nbp, forecast.coverage_nl, novelty.surprise_n)
+        _refuse_unanswered(*answers, novelty.distance_n)
         return replace(forecast, log_relative_np=self._limited(forecast.log_relative_np))
 
     @cached_property
