@@ -22,7 +22,7 @@ _AXES = re.compile(r"_([a-z0-9]{1,4})\Z")
 def axes_of(record: Any) -> dict[str, int]:
     """Return the length of each axis that the arrays of a dataclass have by their names; those that clash raise.
 
-    Arrays without any number have no shape to speak of.
+    An array without any number may have fewer axes than its name: a file of JSON writes it as ``[]``.
 
     >>> from crossperf.model.fitted.peers import Linear
     >>> axes_of(Linear(None, np.zeros((3, 2)), np.zeros(3)))
@@ -35,7 +35,7 @@ def axes_of(record: Any) -> dict[str, int]:
     lengths: dict[str, int] = {}
     for field in fields(record):
         array, axes = getattr(record, field.name), _AXES.search(field.name)
-        if not isinstance(array, np.ndarray) or axes is None or not array.size:
+        if not isinstance(array, np.ndarray) or axes is None or (not array.size and array.ndim < len(axes[1])):
             continue
         if array.ndim != len(axes[1]):
             raise ValueError(f"{field.name} has the shape {array.shape}, expected {len(axes[1])} axes")

@@ -12,7 +12,7 @@ from tests.hostile.case import (
     faulty_documents,
 )
 from tests.hostile.document_cases import of_evaluations, of_platforms, of_predictions, of_transfers
-from tests.hostile.model_cases import of_arrays, of_descriptions
+from tests.hostile.model_cases import of_arrays, of_blends, of_descriptions
 from tests.hostile.table_cases import of_lines, of_mappings, of_rows, of_tables
 
 CASES: list[Case] = [
@@ -22,6 +22,7 @@ CASES: list[Case] = [
     *of_evaluations(),
     *of_descriptions(),
     *of_arrays(),
+    *of_blends(),
     *of_rows(),
     *of_lines(),
     *of_tables(),

@@ -95,13 +95,49 @@ def of_arrays() -> Iterator[Case]:
     yield _arrays("trees", "forest.value_row_m", _with(0, 10**6), "value_row_m holds 1,000,000, expected", "beyond")
     yield _arrays("trees", "forest.threshold_m", _with(0, np.nan), "threshold_m holds nan, expected finite", "nan")
     yield _arrays("trees", "forest.leaf_values_lp", _with((0, 0), np.nan), "holds nan, expected finite numbers", "nan")
-    yield _arrays("trees", "forest.leaf_values_lp", lambda a: a[:, :-1], "could not be broadcast", "a column less")
+    yield _arrays("trees", "forest.leaf_values_lp", lambda a: a[:, :-1], "3 is out of bounds", "a column less")
     yield _arrays("trees", "forest.left_m", lambda a: a[:-1], "which does not fit m=", "one too few")
     yield Case("arrays", "no archive", lambda: b"PK", "does not load .BadZipFile")
     yield Case("arrays", "huge shape", lambda: _npz(b"(9000000000000,)"), "declares .* which .* bytes cannot hold")
     yield Case("arrays", "negative shape", lambda: _npz(b"(-1,)"), "does not load")
     yield Case("arrays", "an object", lambda: _npz(b"(1,)", b"|O"), "declares .* of object, which")
     yield Case("arrays", "a bomb", _bomb, r"arrays of .* bytes in a file of")
+
+
+def of_blends() -> Iterator[Case]:
+    """Yield arrays of the default model that cannot be asked, those of known workloads among them."""
+    if "blend" not in BY_NAME:
+        return
+    known = "part.workloads"
+    for name in (f"{known}.within_ff", f"{known}.contrast_wp", f"{known}.log_time_w", f"{known}.profiles.mean_wf"):
+        for value in (np.nan, np.inf, 1e300):
+            expected = f"holds {'inf' if value > 1 else value}, expected finite numbers"
+            yield _arrays("blend", name, _with(-1, value), expected, str(value))
+        yield _arrays("blend", name, lambda a: a[:-1], "does not fit|profiles are of", "one too few")
+        yield _arrays("blend", name, lambda a: a[:0], "does not fit|profiles are of", "none")
+        yield _arrays("blend", name, lambda a: a > 0, "holds bool, expected float32", "truth values")
+    for name in (f"{known}.spread_p", f"{known}.profiles.spread_f"):
+        for value in (0.0, -1.0):
+            yield _arrays("blend", name, _with(-1, value), "expected numbers above 0", str(value))
+        expected = "no finite number|expected numbers above 0 in single precision"
+        yield _arrays("blend", name, _with(-1, 1e-300), expected, "1e-300")
+        yield _arrays("blend", name, lambda a: a[:-1], "does not fit", "one too few")
+    for name in (f"{known}.seen_vf", f"{known}.timed_w", f"{known}.profiles.seen_wf"):
+        yield _arrays("blend", name, lambda a: a.astype(float), "holds float64, expected bool", "numbers")
+        yield _arrays("blend", name, lambda a: a[..., :-1], "does not fit", "one too few")
+        yield _arrays("blend", name, lambda a: a[None], "has the shape .*, expected . axes", "an axis more")
+    for rows in (0, 1, 4):
+        change, sentence = (lambda a, rows=rows: a[:rows]), f"platform_sf has {rows} rows, expected 5 for 4 sources"
+        yield _arrays("blend", f"{known}.profiles.platform_sf", change, sentence, f"{rows} rows")
+    yield _arrays("blend", f"{known}.profiles.mean_wf", _with(-1, 3e38), "no finite number", "3e38")
+    for name in ("part.novelty.sigma", "part.novelty.ordinary_surprise", "part.nearness.unit"):
+        for value in (0.0, -1.0):
+            yield _arrays(
+                "blend", name, lambda _, value=value: np.array(value), "expected a number above 0", str(value)
+            )
+    yield _arrays("blend", "part.novelty.encoder.weights.2", lambda a: a * 0 + 3e38, "its latent space has", "3e38")
+    yield _arrays("blend", "part.forest.missing_left_m", lambda a: a[:0], "which does not fit m=", "none")
+    yield _arrays("blend", "part.process.length_f", _with(-1, 1e-300), "no finite number", "1e-300")
 
 
 def _npz(shape: bytes, dtype: bytes = b"<f8") -> bytes:

@@ -22,6 +22,8 @@ from tests.hostile.targets import BY_NAME
 ROWS: list[tuple[str, Any, str, str]] = [
     ("runtime_s", -1.0, r"-1\.0", "seconds above 0"),
     ("runtime_s", 0.0, r"0\.0", "seconds above 0"),
+    ("runtime_s", 1e50, r"1e\+50", r"seconds from 1e-18 to 1e\+18"),
+    ("runtime_s", 5e-324, "5e-324", r"seconds from 1e-18 to 1e\+18"),
     ("runtime_s", "fast", "'fast'", "seconds above 0"),
     ("runtime_s", "1_000", "'1_000'", "seconds above 0"),
     ("runtime_s", "inf", "'?inf'?", "seconds above 0"),

@@ -123,6 +123,12 @@ def test_a_table_with_one_application_and_one_workload_is_learned_without_anythi
     assert np.isfinite(made.fitted_.forecast(small.X).between(0.8, small.source_n)).all()
 
 
+def test_runs_of_a_source_that_was_never_seen_are_answered(data: Dataset) -> None:
+    seen_n = data.source_n < 2
+    fitted = quick().fit(data.X[seen_n], data.y[seen_n])
+    assert np.isfinite(fitted.predict(data.X[~seen_n])).all()
+
+
 def test_a_setting_that_leaves_nothing_to_learn_with_is_refused(data: Dataset) -> None:
     with pytest.raises(SettingsError, match=r"^members: found 0 for the model 'crossperf', expected 1 or more"):
         quick(members=0).learn(data)

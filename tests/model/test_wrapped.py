@@ -152,3 +152,31 @@ def test_models_of_crossperf_are_copied_and_others_are_wrapped() -> None:
 def test_a_model_of_ones_own_says_that_it_cannot_be_saved() -> None:
     with pytest.raises(CrossperfError, match="'LinearRegression' is not one of crossperf's"):
         Wrapped(LinearRegression()).refuse_unless_savable()
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (None, r"found object of shape \(\) as what Fixed\.predict returns, expected 24 x 4 real numbers"),
+        (np.zeros((1, 4)), r"found float64 of shape \(1, 4\) as what"),
+        (np.full((24, 4), 1j), r"found complex128 of shape \(24, 4\) as what"),
+        (np.full((24, 4), "1"), r"found <U1 of shape \(24, 4\) as what"),
+        ([[1.0], [1.0, 2.0]], "found a ragged list as what"),
+        (np.full((24, 4), np.nan), "The model answers nan for run 1 of 24, expected finite numbers"),
+        (np.where(np.arange(24)[:, None] == 3, np.inf, np.zeros((24, 4))), r"The model answers inf for run \d+ of 24"),
+    ],
+)
+def test_what_a_model_of_ones_own_may_not_answer_is_one_sentence(
+    toy_data: Dataset, answer: object, sentence: str
+) -> None:
+    """An unknown time would be left out of every score, and an infinite one be cut to the limits."""
+
+    class Fixed:
+        def fit(self, X: Floats, y: Floats) -> None: ...
+
+        def predict(self, X: Floats) -> object:
+            return answer
+
+    wrapped = Wrapped(Fixed()).fit(toy_data.X[:24], toy_data.y[:24])
+    with pytest.raises(CrossperfError, match=sentence):
+        wrapped.predict(toy_data.X[:24])

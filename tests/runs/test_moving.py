@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
+import os
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +15,7 @@ from crossperf import runs
 from crossperf.cli import commands
 from crossperf.datasets import toy
 from crossperf.errors import RunsTableError, SettingsError
+from crossperf.records import Run
 from crossperf.runs import formats, moving, raw
 from crossperf.runs.table import RunsTable
 
@@ -126,6 +129,26 @@ def test_several_writers_lose_no_run_and_a_reader_sees_whole_ones_alone(
     assert everything.frame.group_by("app", "input", "platform", "repeat").agg(pl.len())["len"].unique().to_list() == [
         30
     ]
+
+
+@pytest.mark.parametrize(("room", "sentence"), [(0, r"device\)\. Make room"), (2, r"after 22 of \d+ runs were added")])
+def test_a_disk_that_fills_up_is_told_with_what_was_added(
+    tmp_path: Path, table: RunsTable, monkeypatch: pytest.MonkeyPatch, room: int, sentence: str
+) -> None:
+    """Who begins again would have added runs twice."""
+    calls: list[int] = []
+
+    def append(path: Path, runs_of_it: list[Run]) -> None:
+        if len(calls) == room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        calls.append(len(runs_of_it))
+
+    table.write(tmp_path / "a.csv")
+    monkeypatch.setattr(raw, "HELD_BYTES", 0)
+    monkeypatch.setattr(moving, "_RECORDS_AT_ONCE", 11)
+    monkeypatch.setattr(moving.jsonl, "append", append)
+    with pytest.raises(RunsTableError, match=rf"all\.jsonl: cannot be written .*{sentence}"):
+        moving.add(tmp_path / "a.csv", tmp_path / "all.jsonl")
 
 
 def test_the_commands_convert_and_append(tmp_path: Path, table: RunsTable) -> None:

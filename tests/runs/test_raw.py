@@ -16,7 +16,7 @@ from crossperf.cli import commands
 from crossperf.datasets import toy
 from crossperf.errors import RunsTableError
 from crossperf.records import Run
-from crossperf.runs import formats, raw
+from crossperf.runs import formats, places, raw
 from crossperf.runs.table import RunsTable, from_frame, from_runs
 
 
@@ -132,6 +132,33 @@ def test_a_large_table_has_the_problems_of_a_small_one(
     large(monkeypatch)
     assert runs.check(path) == small
     assert len(small) >= 9
+
+
+def test_links_of_a_folder_are_followed_where_they_end(tmp_path: Path, table: RunsTable) -> None:
+    """Two links to their own folder made a walk that never ended, and one read each run forty times."""
+    for name in ("first", "second", "runs"):
+        (tmp_path / name).mkdir()
+    table.write(tmp_path / "first" / "0.csv")
+    table.write(tmp_path / "second" / "0.csv")
+    (tmp_path / "runs" / "a").symlink_to("../first")
+    (tmp_path / "runs" / "b").symlink_to("../second")
+    assert [part.address[-7:] for part in places.parts_of(tmp_path / "runs")] == ["a/0.csv", "b/0.csv"]
+    (tmp_path / "first" / "back").symlink_to("../second")
+    (tmp_path / "second" / "back").symlink_to("../first")
+    with pytest.raises(RunsTableError, match=r"back/back', which leads back to a folder that it is in, expected a"):
+        places.parts_of(tmp_path / "runs")
+
+
+def test_a_folder_of_too_many_folders_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two links in each of twenty folders to the next one make a million names."""
+    monkeypatch.setattr(places, "_MOST_FOLDERS", 1000)
+    for number in range(20):
+        (tmp_path / f"{number}").mkdir()
+        for name in ("a", "b"):
+            (tmp_path / f"{number}" / name).symlink_to(f"../{number + 1}")
+    (tmp_path / "20").mkdir()
+    with pytest.raises(RunsTableError, match="is one of more than 1,000 folders"):
+        places.parts_of(tmp_path / "0")
 
 
 def test_a_folder_with_other_files_is_refused_by_the_name_of_the_first(tmp_path: Path, table: RunsTable) -> None:

@@ -312,12 +312,12 @@ def _mode(
 ) -> Mode:
     threads, counted = facts.get("threads", 1), facts.get("counts", [])
     counted = tuple(counted) if isinstance(counted, list) else (counted,)
-    if not isinstance(threads, int) or threads < 1:
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
         problems.append(f"platform {name} has threads {threads!r}, expected 1 or more")
     problems += [
         f"platform {name} names counts {unknown!r}, which the spec does not have"
         for unknown in counted
-        if unknown not in counts
+        if not isinstance(unknown, str) or unknown not in counts
     ]
     command = facts.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):

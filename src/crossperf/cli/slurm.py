@@ -19,6 +19,7 @@ from crossperf.cli.completion import completing, policies
 from crossperf.cli.options import NEW_FILE, NEW_FOLDER, PATH, FiniteRange, client_of, seed
 from crossperf.cli.output import JSON, say, tell, write_facts, wrote
 from crossperf.errors import CrossperfError, SettingsError, some_of
+from crossperf.files import refuse_unless_ours
 
 if TYPE_CHECKING:
     from crossperf.records import Prediction, Run
@@ -151,8 +152,9 @@ def table(
     """Write the table that the controller reads: what MODEL predicts from RUNS, or what was predicted already."""
     from crossperf.schedule import policies
     from crossperf.schedule.slurm import ranking
-    from crossperf.schedule.slurm.table import LISTS
+    from crossperf.schedule.slurm.table import LISTS, is_own
 
+    refuse_unless_ours(output, is_own)
     beside = output.absolute().parent / "crossperf-partitions.json"
     site = _site(partitions or (str(beside) if beside.is_file() else None), default)
     # Without the queues a policy can only send all to the fastest, so Slurm gets a list and binds late.

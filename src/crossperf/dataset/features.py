@@ -300,7 +300,7 @@ class Features:
 
 def _ratio(values_nc: Floats, whole_n1: Floats) -> Floats:
     """Return values over what they are a part of; NaN where that is 0 or was not measured."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio_nc = values_nc / whole_n1
     # Boosted trees take numbers of single precision.
     most = float(np.finfo(np.float32).max)

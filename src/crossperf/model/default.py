@@ -185,7 +185,8 @@ class Crossperf(Predictor):
         gap_np = np.isnan(contrast_np)
         own_np = lookup.predict_median(log_ne)[0] if gap_np.any() else contrast_np
         filled = [np.where(gap_np, guess_np, contrast_np) for guess_np in (own_np, *known_mnp)]
-        workloads, recognised_rnp, away_rn = self._know(runs, groups, filled, folds)
+        sources = len(features.columns.sources)
+        workloads, recognised_rnp, away_rn = self._know(runs, groups, filled, folds, sources)
         predicted_rmnp = np.stack([networks_rnp, left_out.predicted_rnp, lookup_rnp, recognised_rnp], axis=1)
         held = HeldBack(
             predicted_rmnp,
@@ -236,13 +237,13 @@ class Crossperf(Predictor):
         return grown(self.trees, all_n, self.seed), blind
 
     def _know(
-        self, runs: Runs, groups: Groups, contrasts: Sequence[Floats], folds: _Folds
+        self, runs: Runs, groups: Groups, contrasts: Sequence[Floats], folds: _Folds, sources: int
     ) -> tuple[Recognition, Floats, Floats]:
         """Return the known workloads, and of each cell what a member as blind to it recognises, and how far it is.
 
         The contrasts have their gaps filled, first as the whole model would, then as each blind member.
         """
-        spread_p, sources = time_spread(groups.noise_np), int(runs.source_n.max(initial=-1)) + 1
+        spread_p = time_spread(groups.noise_np)
 
         def fit(seen_n: Mask, contrast_np: Floats) -> Recognition:
             known = runs[seen_n], groups.workload_n[seen_n], contrast_np[seen_n]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from crossperf.arrays import axes_of, refuse_outside
 from crossperf.dataset.cells import Cells
-from crossperf.dataset.features import Columns, Features
-from crossperf.model.fitted.model import FittedModel, KnownRuns
+from crossperf.dataset.features import SOURCE, Columns, Features
+from crossperf.errors import PredictError
+from crossperf.model.fitted.model import FittedModel, KnownRuns, LatentSpace
+from crossperf.model.fitted.recognition import Recognition
 
 #: A tree of training cells is some 20 to 60 levels deep; beyond this a walk down it is no answer but an attack.
 _DEEPEST_TREE = 2_000
@@ -28,15 +30,15 @@ _DEEPEST_TREE = 2_000
 _POINTS_TO = {"root": "m", "left": "m", "right": "m", "value_row": "l"}
 
 
-#: Fields that others are divided by: these words, then the axes.
-_DIVISOR = re.compile(r"\.(scale|spread|width|length)_[a-z0-9]{1,4}\Z")
+#: Fields that others are divided by: these words, and axes where they are arrays.
+_DIVISOR = re.compile(r"\.(scale|spread|width|length|unit|sigma|ordinary_[a-z]+)(_[a-z0-9]{1,4})?\Z")
 
 
 def refuse_unsound(fitted: FittedModel, features: Features, cells: Cells) -> None:
     """Raise `ValueError` unless a model, its training cells and its platforms fit together and can be asked."""
     cells.refuse_misfits()
-    _refuse(fitted, "fitted", None)
-    _refuse(features, "features", None)
+    _refuse(fitted, "fitted", _Known())
+    _refuse(features, "features", _Known())
     sources = fitted.columns.sources
     if sources != cells.platforms[: len(sources)]:
         raise ValueError("its platforms are not those of its features, in their order")
@@ -47,26 +49,43 @@ def refuse_unsound(fitted: FittedModel, features: Features, cells: Cells) -> Non
     _refuse_answer(fitted, features, len(cells.platforms))
 
 
-def _refuse(record: Any, path: str, width: int | None) -> None:
-    """Check one dataclass and everything below it; `width` is the number of encoded features, where it is known."""
+@dataclass(frozen=True)
+class _Known:
+    """What the records above tell of one: the number of encoded features, and that of platforms to be measured on."""
+
+    width: int | None = None
+    sources: int | None = None
+
+    def below(self, record: Any) -> _Known:
+        """Return the same for what is below a record."""
+        has_width = _has(record, "encoder") and _has(record.encoder, "scale_f")
+        width = len(record.encoder.scale_f) if has_width else self.width
+        sources = len(record.columns.sources) if isinstance(record, FittedModel) else self.sources
+        return _Known(width, sources)
+
+
+def _refuse(record: Any, path: str, known: _Known) -> None:
+    """Check one dataclass and everything below it."""
     axes = axes_of(record)
     if isinstance(record, Columns):
         _refuse_columns(record)
     elif isinstance(record, Features) and record.values_nf.shape[-1] != len(record.columns):
         raise ValueError(f"{path} has {record.values_nf.shape[-1]} columns for {len(record.columns)} names")
-    width = len(record.encoder.scale_f) if _has(record, "encoder") and _has(record.encoder, "scale_f") else width
+    elif isinstance(record, Recognition) and known.sources is not None:
+        record.refuse_misfits(known.sources)
+    known = known.below(record)
     for name, value in _parts(record):
         below = f"{path}.{name}"
         if is_dataclass(value):
-            _refuse(value, below, width)
+            _refuse(value, below, known)
         elif isinstance(value, np.ndarray):
             stem = name.rpartition("_")[0]
             _refuse_numbers(record, below, value)
-            end = width if stem == "feature" else axes.get(_POINTS_TO.get(stem, ""))
+            end = known.width if stem == "feature" else axes.get(_POINTS_TO.get(stem, ""))
             if end is not None and value.dtype.kind in "iu":
                 refuse_outside(below, value, end)
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{below} is {value}, expected a finite number")
+        elif isinstance(value, float):
+            _refuse_number(below, value)
     if _has(record, "left_m") and _has(record, "right_m") and _has(record, "root_t"):
         _refuse_trees(path, record.root_t, record.left_m, record.right_m)
 
@@ -104,6 +123,13 @@ def _refuse_numbers(record: Any, path: str, array: NDArray[Any]) -> None:
         raise ValueError(f"{path} holds {array.min()}, expected indices of 0 or more")
 
 
+def _refuse_number(path: str, number: float) -> None:
+    if not math.isfinite(number):
+        raise ValueError(f"{path} is {number}, expected a finite number")
+    if _DIVISOR.search(path) and number <= 0:
+        raise ValueError(f"{path} is {number}, expected a number above 0")
+
+
 def _refuse_trees(path: str, root_t: NDArray[Any], left_m: NDArray[Any], right_m: NDArray[Any]) -> None:
     """Raise unless each walk down from a root ends: children come after their parent, and a leaf is its own child."""
     own_m = np.arange(len(left_m))
@@ -123,22 +149,28 @@ def _refuse_trees(path: str, root_t: NDArray[Any], left_m: NDArray[Any], right_m
 
 
 def _refuse_answer(fitted: FittedModel, features: Features, platforms: int) -> None:
-    """Ask the model about one cell: parts that fit alone may not fit together."""
-    asked = features[:1] if len(features) else _blank(fitted.columns)
+    """Ask the model about some cells, from each source: parts that fit alone may not fit together."""
+    asked = _asked(fitted.columns, features)
     with np.errstate(all="ignore"):
-        forecast = fitted.forecast(asked) if fitted.forecasts else None
-        predicted_np = fitted.predict(asked) if forecast is None else forecast.log_relative_np
-    if predicted_np.shape != (1, platforms) or not np.isfinite(predicted_np).all():
+        try:
+            forecast = fitted.forecast(asked) if fitted.forecasts else None
+            predicted_np = fitted.predict(asked) if forecast is None else forecast.log_relative_np
+        except PredictError as error:
+            raise ValueError("it answers with what is no finite number") from error
+        latent_nk = fitted.part.latent(asked) if isinstance(fitted.part, LatentSpace) else np.zeros(0)
+    if not np.isfinite(latent_nk).all():
+        raise ValueError("its latent space has places that are no finite numbers")
+    if predicted_np.shape != (len(asked), platforms) or not np.isfinite(predicted_np).all():
         raise ValueError(f"it does not answer with a time for each of its {platforms} platforms")
     if forecast is not None:
-        low_np, high_np = forecast.between(0.8, np.zeros(1, dtype=np.int64))
+        low_np, high_np = forecast.between(0.8, np.zeros(len(asked), dtype=np.int64))
         if low_np.shape != predicted_np.shape or not np.isfinite([low_np, high_np]).all():
             raise ValueError("it does not answer with an interval for each of its platforms")
 
 
-def _blank(columns: Columns) -> Features:
-    """Return a cell of which nothing was measured but where it ran."""
-    nothing_n, sources = np.full(1, np.nan), len(columns.sources)
-    if not sources:
-        return Features(np.full((1, len(columns)), np.nan), columns)
-    return Features.of(np.full((1, len(columns.measured)), np.nan), nothing_n, np.zeros(1, dtype=np.int64), columns)
+def _asked(columns: Columns, features: Features) -> Features:
+    """Return the first training cell of each source, and a cell of each of which nothing was measured."""
+    blank, sources = np.full((max(len(columns.sources), 1), len(columns)), np.nan), columns.mask(SOURCE)
+    blank[:, sources] = np.eye(len(columns.sources))
+    first_n = np.unique(features.source_n, return_index=True)[1]
+    return Features(np.concatenate([features.values_nf[first_n], blank]), columns)

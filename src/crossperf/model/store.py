@@ -164,7 +164,8 @@ def _value(kind: Any, state: Mapping[str, NDArray[Any]], name: str) -> Any:
         meant = np.dtype(typing.get_args(arguments[1])[0])
         if array.dtype.kind not in ("iu" if meant.kind in "iu" else meant.kind):
             raise ValueError(f"{name} holds {array.dtype}, expected {meant}")
-        return array.astype(meant, copy=False)
+        with np.errstate(over="ignore"):  # what a narrower type cannot hold is infinite there, and refused as such
+            return array.astype(meant, copy=False)
     return kind(array.item()) if kind in (int, float, bool, str) else array
 
 

@@ -47,8 +47,25 @@ class _Foreign:
         values_nf = features.values_nf if self.imputer is None else self.imputer.transform(features.values_nf)
         predicted_np = np.empty((len(features), sum(len(columns) for columns, _ in self.parts)))
         for columns, regressor in self.parts:
-            predicted_np[:, columns] = np.asarray(regressor.predict(values_nf), np.float64).reshape(len(features), -1)
+            predicted_np[:, columns] = _numbers(regressor, values_nf, len(columns))
         return predicted_np
+
+
+def _numbers(regressor: Any, values_nf: Floats, count: int) -> Floats:
+    """Return what somebody's own object predicts; what is no number for each row and platform raises."""
+    predicted = regressor.predict(values_nf)
+    try:
+        answer = np.asarray(predicted)
+        if answer.dtype.kind in "biuf" and answer.size == len(values_nf) * count:
+            return np.asarray(answer, np.float64).reshape(len(values_nf), count)
+        what = f"{answer.dtype} of shape {answer.shape}"
+    except ValueError:
+        what = f"a ragged {type(predicted).__name__}"
+    raise SettingsError(
+        f"models: found {what} as what {type(regressor).__name__}.predict returns, expected {len(values_nf):,} x "
+        f"{count} real numbers, a row for each run and a column for each platform.",
+        argument="models",
+    )
 
 
 @dataclass(eq=False, repr=False)

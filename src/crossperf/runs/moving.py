@@ -66,9 +66,7 @@ def add(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> int:
     table = sound(opened(source), need_runtime=False, need_counters=False)
     path = Path(output)
     if path.suffix in (".jsonl", ".ndjson"):
-        for frame in _batches(table, _RECORDS_AT_ONCE):
-            jsonl.append(path, formats.runs_of(frame))
-        return len(table)
+        return _add_lines(table, path)
     if path.suffix and not path.is_dir():
         problem = f"found the ending {path.suffix!r}, expected .jsonl or a folder of Parquet"
         raise RunsTableError(f"{path}: {problem}. Runs cannot be added to other formats; convert it first.")
@@ -83,6 +81,20 @@ def add(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> int:
             else:
                 _write_divided(frame, path, by)
     return len(table)
+
+
+def _add_lines(table: RunsTable, path: Path) -> int:
+    """Add the runs of a table to a file of JSONL; where that ends early, the sentence tells how many are there."""
+    added = 0
+    try:
+        for frame in _batches(table, _RECORDS_AT_ONCE):
+            jsonl.append(path, formats.runs_of(frame))
+            added += len(frame)
+    except OSError as error:
+        some = f" after {added:,} of {len(table):,} runs were added" if added else ""
+        problem = f"cannot be written ({error.strerror or error}){some}. Make room, or choose another place."
+        raise RunsTableError(f"{path}: {problem}", path=str(path), added=added) from error
+    return added
 
 
 def _nothing_is_ours(_: Path) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
+from crossperf.errors import RunsTableError
 from crossperf.runs.rules import Problem, unusable
 
 FORMATS = ("jsonl", "csv", "parquet", "jsonl.gz", "csv.gz")
@@ -17,6 +19,8 @@ _OTHER_NAMES = {"ndjson": "jsonl", "pq": "parquet", "ndjson.gz": "jsonl.gz"}
 #: Object stores whose addresses Polars reads; `pathlib` leaves one of the two slashes.
 _ADDRESS = re.compile(r"(s3a?|gs|gcs|az|azure|abfss?|adl):/{1,2}(?=[^/])")
 _WILD = re.compile(r"[*?\[]")
+#: Folders of a table; links to folders of links could make any number of them.
+_MOST_FOLDERS = 100_000
 #: What other programs write into the name of a folder for a missing value.
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -121,14 +125,40 @@ def _of_folder(folder: Path) -> list[TableFile]:
 
 def files_of(folder: Path) -> list[Path]:
     """Return the files of runs in a folder, by name; a folder with other files raises."""
-    names = (Path(parent, name) for parent, _, files in os.walk(folder, followlinks=True) for name in files)
-    files = sorted(name for name in names if not any(part[0] in "._" for part in name.relative_to(folder).parts))
     expected, advice = f"a folder of runs tables alone ({_ENDINGS})", "Check the path, or name its files: 'DIR/*.csv'."
-    stranger = next((file for file in files if not _is_table(file)), None)
-    if stranger is not None:
-        problem = f"a folder with {str(stranger.relative_to(folder))!r} in it"
-        raise unusable(folder, [Problem(problem, expected, advice)])
-    return files
+    files = []
+    for file in _below(folder):
+        if not _is_table(file):
+            problem = f"a folder with {str(file.relative_to(folder))!r} in it"
+            raise unusable(folder, [Problem(problem, expected, advice)])
+        files.append(file)
+    return sorted(files)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder but for hidden ones; links are followed, and what does not end raises."""
+    waiting: list[tuple[Path, tuple[tuple[int, int], ...]]] = [(folder, ())]
+    for number in count(1):
+        if not waiting:
+            return
+        own, above = waiting.pop()
+        try:
+            status = own.stat()
+            entries = sorted((entry for entry in os.scandir(own) if entry.name[0] not in "._"), key=lambda e: e.name)
+        except OSError as error:
+            raise _unread(folder, own, f"cannot be read ({error.strerror})") from error
+        key = (status.st_dev, status.st_ino)
+        if key in above:
+            raise _unread(folder, own, "leads back to a folder that it is in")
+        if number > _MOST_FOLDERS:
+            raise _unread(folder, own, f"is one of more than {_MOST_FOLDERS:,} folders")
+        yield from (Path(entry.path) for entry in entries if not entry.is_dir())
+        waiting += [(Path(entry.path), (*above, key)) for entry in reversed(entries) if entry.is_dir()]
+
+
+def _unread(folder: Path, own: Path, what: str) -> RunsTableError:
+    problem, advice = f"{os.fspath(own)!r}, which {what}", "Take it out, or name the files: 'DIR/*.csv'."
+    return unusable(folder, [Problem(problem, "a folder of runs tables whose folders end and can be read", advice)])
 
 
 def _is_table(file: Path) -> bool:

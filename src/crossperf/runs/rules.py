@@ -24,6 +24,8 @@ REQUIRED = ("app", "input", "platform", "runtime_s")
 WHOLE_NUMBERS = ("repeat", "ranks", "threads")
 #: Beyond this a float no longer tells one whole number from the next.
 _GREATEST_WHOLE = 2.0**53
+#: No clock shows less, and no run takes longer: a model of such times could be trained, and not be read again.
+SHORTEST_S, LONGEST_S = 1e-18, 1e18
 TEXTS = tuple(name for name in COLUMNS if name not in (*WHOLE_NUMBERS, "runtime_s"))
 
 #: What other programs write into a text file for "not measured".
@@ -140,7 +142,7 @@ def bounds(column: str) -> tuple[float, float]:
     ((0.0, 1.0), (-inf, inf))
     """
     if column == "runtime_s":
-        return math.nextafter(0.0, 1.0), math.inf
+        return SHORTEST_S, LONGEST_S
     if column in WHOLE_NUMBERS:
         return 0.0, _GREATEST_WHOLE
     known = catalog.COUNTERS.get(column.removeprefix(COUNTER_PREFIX))
@@ -176,7 +178,10 @@ def _complaint(column: str, value: Any, need_runtime: bool) -> tuple[str, str, S
     least, greatest = bounds(column)
     finite = number is not None and math.isfinite(number)
     if column == "runtime_s":
-        return None if number is not None and finite and number >= least else ("seconds above 0", _AGAIN, "error")
+        if number is not None and finite and least <= number <= greatest:
+            return None
+        beyond = number is not None and finite and number > 0
+        return (f"seconds from {least:g} to {greatest:g}" if beyond else "seconds above 0", _AGAIN, "error")
     if column in WHOLE_NUMBERS:
         counts = number is not None and finite and number.is_integer() and least <= number <= greatest
         return None if counts else ("a whole number of 0 or more", "Correct it, or leave it empty.", "error")

@@ -54,3 +54,10 @@ def test_the_inverse_leads_back_to_what_was_measured_within_the_reach() -> None:
     assert near.any(axis=0).all()
     np.testing.assert_allclose(encoder.inverse(encoder(values))[near], values[near], rtol=1e-9)
     np.testing.assert_array_equal(encoder.inverse(encoder(values)[:, :2]), encoder.inverse(encoder(values))[:, :2])
+
+
+def test_a_feature_too_large_for_its_scale_is_as_far_as_can_be() -> None:
+    encoder = Encoder.fit(np.array([[1e-3], [2e-3], [4e-3]]))
+    standard_nf = encoder(np.array([[1e308], [-1e308], [np.nan]]))
+    np.testing.assert_allclose(standard_nf[:2, 0], [3.0, -3.0], atol=1e-2)
+    assert np.isnan(standard_nf[2, 0])

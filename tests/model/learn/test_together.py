@@ -8,6 +8,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression
 
 from crossperf import dataset, model
+from crossperf.datasets import toy
 from crossperf.model.learn.together import common_contrast, grow, together
 from crossperf.model.wrapped import Wrapped
 from tests.limited import limited_runs
@@ -39,6 +40,15 @@ def test_a_joined_forest_answers_as_its_parts_do() -> None:
     np.testing.assert_allclose(forest.predict(features_nf), np.column_stack([many, single]), atol=1e-12)
 
 
+def test_a_forest_answers_zero_for_a_column_that_was_never_measured() -> None:
+    features_nf, target_np = _gappy()
+    forest = grow(lambda: ExtraTreesRegressor(7, random_state=0), features_nf[::2], target_np[::2])
+    known = ExtraTreesRegressor(7, random_state=0).fit(features_nf[::2], target_np[::2, :2]).predict(features_nf)
+    zeros_n = np.zeros(len(features_nf))
+    np.testing.assert_allclose(forest.predict(features_nf), np.column_stack([known, zeros_n]), atol=1e-12)
+    assert (forest.predict_median(features_nf)[0][:, 2] == zeros_n).all()
+
+
 def test_contrasts_are_to_the_columns_without_gaps() -> None:
     _, target_np = _gappy()
     contrast_np = common_contrast(target_np)
@@ -63,3 +73,11 @@ def test_every_kind_of_model_lives_with_workloads_that_cannot_run_everywhere(nam
     assert np.isfinite(fitted.predict(data.X)).all()
     assert np.isnan(error_np).sum() == 6 * 2 * 2
     assert np.nanmean(error_np) < np.log(2.5)
+
+
+def test_the_default_learns_of_a_platform_that_a_single_application_ran_on() -> None:
+    """What is blind to that application has nothing of the platform to learn from."""
+    runs = toy.make_runs(apps=4, inputs=2, repeats=1, seed=1)
+    data = dataset.build([run for run in runs if run.platform != "gpu-b" or run.app == runs[0].app])
+    fitted = model.make("crossperf", **QUICK).learn(data)
+    assert np.isfinite(fitted.predict(data.X)).all()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crossperf.errors import CrossperfError
 from crossperf.schedule.slurm import setup, table
 from crossperf.schedule.slurm.names import Named
 from crossperf.schedule.slurm.table import KeyRow, PartitionChoice, SlurmTableError
@@ -78,6 +79,17 @@ def test_any_cut_is_noticed(tmp_path: Path) -> None:
         (tmp_path / "t").write_bytes(data[:length])
         with pytest.raises(SlurmTableError):
             table.read(tmp_path / "t")
+
+
+def test_a_table_takes_the_place_of_a_table_alone(tmp_path: Path) -> None:
+    path = tmp_path / "advice.table"
+    path.write_bytes(TABLE.to_bytes()[:100])  # torn, and one of ours all the same
+    TABLE.write(path)
+    assert path.read_bytes() == TABLE.to_bytes()
+    path.write_text("app,input,cpu\n")
+    with pytest.raises(CrossperfError, match="found a file that crossperf did not write, expected a new name"):
+        TABLE.write(path)
+    assert path.read_text() == "app,input,cpu\n"
 
 
 def test_a_key_that_the_controller_could_not_find_is_left_out(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from crossperf.arrays import Floats, Integers
 from crossperf.dataset.features import Columns, Features
+from crossperf.errors import PredictError
 from crossperf.model.fitted.confidence import Forecast
 from crossperf.model.fitted.network import to_source
 from crossperf.model.fitted.scales import Limits
@@ -75,6 +76,20 @@ def ordered(features: Features) -> tuple[Features, Integers | slice]:
     return features[order_n], np.argsort(order_n)
 
 
+def _refuse_unanswered(*answers: Floats) -> None:
+    """Raise unless every number of the answers is finite; their first axis is that of cells."""
+    for answer in answers:
+        finite = np.isfinite(answer)
+        if not finite.all():
+            cell = int(np.argwhere(~finite)[0, 0])
+            raise PredictError(
+                f"The model answers {answer[~finite][0]} for run {cell + 1} of {len(answer)}, expected finite numbers. "
+                "A number of the run or of the model is too large or too small to compute with: check the run's "
+                "counters, or train the model again.",
+                cell=cell,
+            )
+
+
 @dataclass(frozen=True)
 class FittedModel:
     """What every model becomes once it has learned: asked with features whose columns are matched by name.
@@ -93,13 +108,15 @@ class FittedModel:
     def predict(self, X: Any) -> Floats:
         """Return log relative times, N x P, within the limits of training."""
         features, back_n = ordered(self._features(X))
-        return self._relative(self.part.predict(features), features)[back_n]
+        return self._relative(self.part.predict(features)[back_n], features.source_n[back_n])
 
     def forecast(self, X: Any) -> Forecast:
         """Return predictions with the errors they may have; ask only where `forecasts`."""
         features, back_n = ordered(self._features(X))
-        forecast = typing.cast(Forecaster, self.part).forecast(features)
-        return replace(forecast, log_relative_np=self._relative(forecast.log_relative_np, features))[back_n]
+        forecast = typing.cast(Forecaster, self.part).forecast(features)[back_n]
+        novelty = forecast.novelty
+        _refuse_unanswered(forecast.error_nbp, forecast.coverage_nl, novelty.surprise_n, novelty.distance_n)
+        return replace(forecast, log_relative_np=self._relative(forecast.log_relative_np, features.source_n[back_n]))
 
     @cached_property
     def forecasts(self) -> bool:
@@ -110,8 +127,9 @@ class FittedModel:
         features = Features.read(X).matched(self.columns)
         return features.derived() if self.sees_derived else features
 
-    def _relative(self, predicted_np: Floats, features: Features) -> Floats:
+    def _relative(self, predicted_np: Floats, source_n: Integers) -> Floats:
         """Return what the part says, as log relative times within the limits."""
         if self.of_workload:
-            predicted_np = to_source(predicted_np, features.source_n)
+            predicted_np = to_source(predicted_np, source_n)
+        _refuse_unanswered(predicted_np)
         return self.limits(predicted_np) if self.limits else predicted_np

@@ -135,12 +135,16 @@ class Forest:
 
     @cached_property
     def _patterns(self) -> list[tuple[Mask, Integers, Floats]]:
-        """The sets of trees that know the same columns, with these columns and the values of their leaves."""
+        """The sets of trees that know the same columns, with these columns and the values of their leaves.
+
+        A column that no tree knows is in none.
+        """
         outputs = self.leaf_values_lp.shape[1]
         knows_tp = np.ones((len(self.root_t), outputs), bool) if self.knows_tp is None else self.knows_tp
         columns_of = (
             (pattern_t, np.flatnonzero((knows_tp == pattern_t[:, None]).all(axis=0)))
             for pattern_t in np.unique(knows_tp, axis=1).T
+            if pattern_t.any()
         )
         return [(pattern_t, columns, self.leaf_values_lp[:, columns]) for pattern_t, columns in columns_of]
 

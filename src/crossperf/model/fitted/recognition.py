@@ -75,6 +75,21 @@ class Recognition:
     timed_w: Mask
     spread_p: Floats
 
+    def refuse_misfits(self, sources: int) -> None:
+        """Raise `ValueError` unless the parts fit together, and to the sources of runs: what a file holds need not."""
+        rows, workloads, features = len(self.profiles.platform_sf), *self.profiles.mean_wf.shape
+        if rows != sources + 1:
+            raise ValueError(f"profiles.platform_sf has {rows} rows, expected {sources + 1} for {sources} sources")
+        if (workloads, features) != (len(self.contrast_wp), len(self.within_ff)):
+            raise ValueError(
+                f"profiles are of {workloads} workloads and {features} features, the rest of {len(self.contrast_wp)} "
+                f"and {len(self.within_ff)}"
+            )
+        if self.seen_vf.shape[1] != features or not workloads:
+            raise ValueError("its views do not fit its workloads")
+        if (self.spread_p < np.finfo(np.float32).tiny).any():
+            raise ValueError(f"spread_p holds {self.spread_p.min()}, expected numbers above 0 in single precision")
+
     def look(self, measured_nf: Floats, completed: Runs) -> tuple[Floats, Floats]:
         """Return what `recognise` says of runs, and how far each is from known workloads, by either distance.
 

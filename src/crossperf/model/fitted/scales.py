@@ -42,14 +42,14 @@ class Encoder:
         size_nf = np.where(features_nf == 0, np.nan, np.abs(features_nf))
         scale_f = _quietly(np.nanquantile, size_nf, 0.05, axis=0)
         scale_f = np.where(np.isfinite(scale_f) & (scale_f > 0), scale_f, 1.0)
-        log_nf = np.arcsinh(features_nf / scale_f)
+        log_nf = _log(features_nf, scale_f)
         mean_f = np.nan_to_num(_quietly(np.nanmean, log_nf, axis=0))
         spread_f = np.nan_to_num(_quietly(np.nanstd, log_nf, axis=0))
         return cls(scale_f, mean_f, np.where(spread_f > 1e-9, spread_f, 1.0))
 
     def log(self, features_nf: Floats) -> Floats:
         """Return the features on their log scale."""
-        return np.asarray(np.arcsinh(features_nf / self.scale_f))
+        return _log(features_nf, self.scale_f)
 
     def __call__(self, features_nf: Floats) -> Floats:
         """Return standard features, drawn in smoothly so that none lies beyond the reach of training.
@@ -67,6 +67,14 @@ class Encoder:
         inside_nf = np.clip(standard_nf / self.reach, -0.999, 0.999)
         log_nf = standard_nf / np.sqrt(1.0 - inside_nf**2) * spread_f + mean_f
         return np.asarray(np.sinh(log_nf) * scale_f)
+
+
+def _log(features_nf: Floats, scale_f: Floats) -> Floats:
+    """Return features on their log scale; one too large for it is as far as can be, and not as if never measured."""
+    with np.errstate(over="ignore"):
+        scaled_nf = features_nf / scale_f
+    most = np.finfo(np.float64).max
+    return np.asarray(np.arcsinh(np.clip(scaled_nf, -most, most)))
 
 
 def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Floats:

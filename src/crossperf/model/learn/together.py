@@ -42,11 +42,14 @@ def together(target_np: Floats) -> list[Together]:
 
 
 def grow(make: Callable[[], Any], features_nf: Floats, target_np: Floats) -> Forest:
-    """Return the trees of fresh regressors of scikit-learn, one for the columns that can be learned together."""
-    groups = together(target_np)
-    if len(groups) == 1 and len(groups[0].rows_n) == len(target_np):
+    """Return the trees of fresh regressors of scikit-learn, one for the columns that can be learned together.
+
+    They answer 0 for a column that was never measured.
+    """
+    if not np.isnan(target_np).any():
         return Forest.of(make().fit(features_nf, target_np).estimators_)
-    parts = [(own.columns, make().fit(features_nf[own.rows_n], own.of(target_np)).estimators_) for own in groups]
+    learned = together(target_np)
+    parts = [(own.columns, make().fit(features_nf[own.rows_n], own.of(target_np)).estimators_) for own in learned]
     return Forest.joined(parts, target_np.shape[1])
 
 

@@ -24,6 +24,7 @@ from crossperf.schedule.slurm.names import Named, bytes_of
 VERSION = 2
 #: Bytes of the longest line that the controller finds, half of what it reads at a time.
 LONGEST_LINE = 2048
+_BEGINNING = b"crossperf-table\t"
 _HEADER = "crossperf-table\t{version}\t{size:010d}\t{keys_end:010d}\t{digest}\n"
 _MODULUS = 4294967291
 #: Lua 5.1 has no integers, and its floats are exact up to 2^53: squares of what is below this prime are.
@@ -36,6 +37,15 @@ _MOST_BYTES = 1024 * MEGABYTE
 LISTS = "list"
 #: Application, user and class of input; an empty user or input stands for any.
 Key = tuple[str, str, str]
+
+
+def is_own(beginning: bytes) -> bool:
+    r"""Tell by how a file begins whether it is a table for a controller, of any version, whole or torn.
+
+    >>> is_own(b"crossperf-table\t2\t0000"), is_own(b"app,input,platform")
+    (True, False)
+    """
+    return beginning.startswith(_BEGINNING)
 
 
 class SlurmTableError(CrossperfError):
@@ -104,9 +114,9 @@ class PlacementTable:
     expires: int = 0
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the table, whole or not at all."""
+        """Write the table, whole or not at all; only another table for a controller is ever replaced."""
         data = self.to_bytes()
-        with whole(path) as part:
+        with whole(path, ours=is_own) as part:
             part.write_bytes(data)
 
     @property
