@@ -52,7 +52,7 @@ def one_thread() -> Iterator[None]:
 
 def made() -> TrainedModel:
     """Return the model that ships, trained now."""
-    return release.rounded(train(build(testbed.load()), device="cpu", n_jobs=1, **release.SETTINGS))
+    return release.rounded(train(build(testbed.load()), device="cpu", n_jobs=1))
 
 
 def write(model: TrainedModel) -> None:
@@ -62,7 +62,7 @@ def write(model: TrainedModel) -> None:
     facts = json.loads((store.SHIPPED / "model.json").read_text(encoding="utf-8"))
     print(f"{size / 1e6:.2f} MB; model {facts['fingerprint']}, table {facts['training']['fingerprint']}")
     if size > release.MOST_BYTES:
-        sys.exit(f"expected at most {release.MOST_BYTES:,} bytes: fewer trees or narrower networks in SETTINGS")
+        sys.exit(f"expected at most {release.MOST_BYTES:,} bytes: fewer trees, or narrower networks")
 
 
 def check(model: TrainedModel) -> None:
@@ -76,7 +76,7 @@ def check(model: TrainedModel) -> None:
 def score(folds: int) -> None:
     """Print how well the small model does beside the full one, on the same held-out cells."""
     data = build(testbed.load())
-    models = {"full": Crossperf(device="cpu"), "ships": Small(device="cpu", **release.SETTINGS)}
+    models = {"full": Crossperf(device="cpu"), "ships": Small(device="cpu")}
     print(f"| split | model | {' | '.join(SCORES)} |\n|---|---|{'---:|' * len(SCORES)}")
     for split in ("workload", "app"):
         result = evaluate(data, models, split=split, seed=0, scored_folds=folds)

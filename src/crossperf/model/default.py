@@ -129,9 +129,9 @@ class Crossperf(Predictor):
     name: ClassVar[str] = "crossperf"
     needs_names: ClassVar[bool] = True
     target = "workload"
-    trees: int = 64
+    trees: int = 32
     members: int = 8
-    width: int = 192
+    width: int = 64
     steps: int = 700
     latent_dim: int = 16
     vae_steps: int = 400

@@ -1,4 +1,4 @@
-"""How the model that ships is made small: fewer trees, narrower networks, and numbers of half precision."""
+"""How the model that ships is made small: the default model, with its large arrays in half precision."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from crossperf.model import store
 from crossperf.model.fitted.model import FittedModel
 from crossperf.model.trained import TrainedModel
 
-#: Settings of the default model in which the one that ships differs.
-SETTINGS = {"trees": 13, "width": 64}
 #: What a wheel may carry of it.
 MOST_BYTES = 10_000_000
 

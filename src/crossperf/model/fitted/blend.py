@@ -25,9 +25,10 @@ from crossperf.model.fitted.network import Ensemble, Singles
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.recognition import Recognition, Runs
 from crossperf.model.fitted.scales import Encoder
+from crossperf.model.fitted.threads import in_threads
 
-#: Cells that are predicted at a time.
-_CHUNK = 2048
+#: Cells that a thread predicts at a time.
+_CHUNK = 512
 #: Squared distance below which two cells coincide.
 COINCIDE = 1e-10
 #: Squared distance below which it is not taken from a matrix product.
@@ -56,8 +57,10 @@ class GaussianProcess:
     mean_p: Floats
 
     @cached_property
-    def _known_square_n(self) -> Singles:
-        return np.asarray(np.square(self.known_nf).sum(axis=1))
+    def _squaring_gn(self) -> Singles:
+        """Known cells such that their product with a cell, its square and 1 is the squared distance."""
+        square_n = np.square(self.known_nf).sum(axis=1)
+        return np.vstack([-2.0 * self.known_nf.T, np.ones_like(square_n), square_n], dtype=np.float32)
 
     def predict(self, standard_nf: Floats) -> tuple[Floats, Floats]:
         """Return predictions, and each cell's gap to what is known: 0 on a known cell, 1 far away."""
@@ -65,24 +68,23 @@ class GaussianProcess:
         rows = max(1, _CACHED // len(self.known_nf))
         parts, gaps = [], []
         for start in range(0, len(asked_bf), rows):
-            near_bn = self._kernel(asked_bf[start : start + rows])
+            near_bn = self._square_distance(asked_bf[start : start + rows])
+            gaps.append(-np.expm1(-np.sqrt(near_bn.min(axis=1))))
+            np.sqrt(near_bn, out=near_bn)
+            np.negative(near_bn, out=near_bn)
+            np.exp(near_bn, out=near_bn)
             parts.append(near_bn @ self.weights_np)
-            gaps.append(1.0 - near_bn.max(axis=1))
         return np.concatenate(parts) + self.mean_p, np.concatenate(gaps).astype(np.float64)
 
-    def _kernel(self, asked_bf: Singles) -> Singles:
-        near_bn = asked_bf @ self.known_nf.T
-        near_bn *= -2.0
-        near_bn += self._known_square_n
-        near_bn += np.square(asked_bf).sum(axis=1)[:, None]
+    def _square_distance(self, asked_bf: Singles) -> Singles:
+        square_b1, one_b1 = np.square(asked_bf).sum(axis=1, keepdims=True), np.ones((len(asked_bf), 1), np.float32)
+        apart_bn = np.hstack([asked_bf, square_b1, one_b1]) @ self._squaring_gn
         # Squares of close cells cancel in single precision, by how the product was summed: these are computed directly.
-        row_m, known_m = np.nonzero(near_bn < _CLOSE)
-        near_bn[row_m, known_m] = np.square(asked_bf[row_m] - self.known_nf[known_m]).sum(axis=1)
-        np.maximum(near_bn, COINCIDE, out=near_bn)
-        np.sqrt(near_bn, out=near_bn)
-        np.negative(near_bn, out=near_bn)
-        np.exp(near_bn, out=near_bn)
-        return near_bn
+        close = np.flatnonzero(apart_bn.min(axis=1) < _CLOSE)
+        row_m, known_m = np.nonzero(apart_bn[close] < _CLOSE)
+        row_m = close[row_m]
+        apart_bn[row_m, known_m] = np.square(asked_bf[row_m] - self.known_nf[known_m]).sum(axis=1)
+        return np.maximum(apart_bn, COINCIDE, out=apart_bn)
 
 
 @dataclass(frozen=True)
@@ -226,9 +228,8 @@ class Blend:
 
     def ask(self, features: Features) -> Blended:
         """Return contrasts, not limited to what training has seen, and how near the cells are."""
-        chunks = (features[start : start + _CHUNK] for start in range(0, len(features), _CHUNK))
-        parts = zip(*map(self._ask_chunk, chunks), strict=True)
-        return Blended(*(np.concatenate(part) for part in parts))
+        parts = in_threads(lambda rows: self._ask_chunk(features[rows]), len(features), _CHUNK)
+        return Blended(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _ask_chunk(self, features: Features) -> tuple[Floats, Floats, Floats]:
         rated_ne = self._completed(features).derived().values_nf

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,12 +16,13 @@ from numpy.typing import NDArray
 from crossperf.arrays import Floats, Integers, Mask
 from crossperf.dataset.features import Features
 from crossperf.model.fitted.scales import Encoder
+from crossperf.model.fitted.threads import in_threads
 
 Numbers = NDArray[np.int32]
 Singles = NDArray[np.float32]
 
-#: Cells that are worth a thread.
-_ROWS_A_THREAD = 256
+#: Cells that a thread answers at a time.
+_CHUNK = 512
 #: Cells that are followed node by node in Python.
 _FEW_ROWS = 2
 #: Pairs of cell and tree that are followed at once.
@@ -90,25 +89,20 @@ class Forest:
 
     def predict(self, features_nf: Floats) -> Floats:
         """Return the mean over trees; trees are followed in groups whose state stays in the caches."""
-        return self._in_threads(self._mean, features_nf)
+        return self._in_chunks(self._mean, features_nf)
 
     def predict_median(self, features_nf: Floats) -> tuple[Floats, Floats]:
         """Return the median over trees, and how far they are from it: the mean over trees and platforms.
 
         Where most trees lead to cells of one workload, the median is that workload's, whatever the others say.
         """
-        both_np = self._in_threads(self._median, features_nf)
+        both_np = self._in_chunks(self._median, features_nf)
         return both_np[:, :-1], both_np[:, -1]
 
-    def _in_threads(self, ask: Callable[[Singles], Floats], features_nf: Floats) -> Floats:
+    def _in_chunks(self, ask: Callable[[Singles], Floats], features_nf: Floats) -> Floats:
         # As in scikit-learn, features are compared in single precision.
         single_nf = features_nf.astype(np.float32)
-        if len(single_nf) < 2 * _ROWS_A_THREAD:
-            return ask(single_nf)
-        # NumPy lets go of the interpreter's lock while it follows a chunk.
-        chunks = np.array_split(single_nf, min(os.cpu_count() or 1, len(single_nf) // _ROWS_A_THREAD))
-        with ThreadPoolExecutor(len(chunks)) as pool:
-            return np.concatenate(list(pool.map(ask, chunks)))
+        return np.concatenate(in_threads(lambda rows: ask(single_nf[rows]), len(single_nf), _CHUNK))
 
     def _mean(self, single_nf: Singles) -> Floats:
         total_np = np.zeros((len(single_nf), self.leaf_values_lp.shape[1]))

@@ -156,11 +156,13 @@ class Recognition:
     def _order(self, has_v: Mask) -> _Order:
         """Return how runs that have the features of these views are compared with each workload; some are kept."""
         key = has_v.tobytes()
-        if key not in self._orders:
+        order = self._orders.get(key)
+        if order is None:
+            order = _Order.of(self._views, has_v, len(self.contrast_wp))
             if len(self._orders) >= _MOST_ORDERS:
                 self._orders.clear()
-            self._orders[key] = _Order.of(self._views, has_v, len(self.contrast_wp))
-        return self._orders[key]
+            self._orders[key] = order
+        return order
 
     @cached_property
     def _orders(self) -> dict[bytes, _Order]:

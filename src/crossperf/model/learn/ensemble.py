@@ -29,7 +29,7 @@ _HUBER = 0.3
 class Plan:
     """How the networks are trained."""
 
-    width: int = 192
+    width: int = 64
     depth: int = 2
     steps: int = 700
     #: How often each cell is seen, at least and at most; short tables are trained for some steps at least.
