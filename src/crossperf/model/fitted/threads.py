@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from crossperf.workers.threads import here
 
 Answer = TypeVar("Answer")
 
@@ -17,9 +18,11 @@ def in_threads(ask: Callable[[slice], Answer], cells: int, chunk: int) -> list[A
     [2, 2, 1]
     """
     chunks = [slice(start, min(start + chunk, cells)) for start in range(0, cells, chunk)] or [slice(0, 0)]
-    # The first is asked alone, so that what is kept for the others is worked out once.
-    answers = [ask(chunks[0])]
-    if len(chunks) > 1:
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, len(chunks) - 1)) as pool:
-            answers += pool.map(ask, chunks[1:])
-    return answers
+    if len(chunks) == 1:
+        return [ask(chunks[0])]
+    from threadpoolctl import threadpool_limits
+
+    # A BLAS library has one pool of threads, for which callers wait: products in two threads each took twice as long.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(min(here(), len(chunks) - 1)) as pool:
+        # The first is asked alone, so that what is kept for the others is worked out once.
+        return [ask(chunks[0]), *pool.map(ask, chunks[1:])]
