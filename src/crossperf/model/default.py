@@ -31,7 +31,7 @@ from crossperf.model.base import Groups, Predictor
 from crossperf.model.fitted.blend import Blend, Patterns
 from crossperf.model.fitted.model import Part
 from crossperf.model.fitted.peers import Forest
-from crossperf.model.fitted.recognition import Recognition, Runs
+from crossperf.model.fitted.recognition import Recognised, Recognition, Runs
 from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.learn.proof import HeldOutParts, scales
 from crossperf.model.learn.recognition import fit_recognition, time_spread
@@ -186,13 +186,14 @@ class Crossperf(Predictor):
         own_np = lookup.predict_median(log_ne)[0] if gap_np.any() else contrast_np
         filled = [np.where(gap_np, guess_np, contrast_np) for guess_np in (own_np, *known_mnp)]
         sources = len(features.columns.sources)
-        workloads, recognised_rnp, away_rn = self._know(runs, groups, filled, folds, sources)
-        predicted_rmnp = np.stack([networks_rnp, left_out.predicted_rnp, lookup_rnp, recognised_rnp], axis=1)
+        workloads, recognised = self._know(runs, groups, filled, folds, sources)
+        predicted_rmnp = np.stack([networks_rnp, left_out.predicted_rnp, lookup_rnp, recognised.contrast_np], axis=1)
         held = HeldBack(
             predicted_rmnp,
             apart_rn,
             left_out.gap_rn,
-            away_rn,
+            recognised.away_n,
+            recognised.lead_n,
             np.stack([np.arange(len(features)), groups.workload_n, groups.app_n]),
             recognises_m=np.array([False, False, False, True]),
             moved_as_m=np.array([0, 1, 2, 2]),  # whoever looks workloads up, by trees or by recognising them
@@ -238,8 +239,8 @@ class Crossperf(Predictor):
 
     def _know(
         self, runs: Runs, groups: Groups, contrasts: Sequence[Floats], folds: _Folds, sources: int
-    ) -> tuple[Recognition, Floats, Floats]:
-        """Return the known workloads, and of each cell what a member as blind to it recognises, and how far it is.
+    ) -> tuple[Recognition, Recognised]:
+        """Return the known workloads, and what a member that is as blind to each cell recognises, R x N.
 
         The contrasts have their gaps filled, first as the whole model would, then as each blind member.
         """
@@ -249,16 +250,17 @@ class Crossperf(Predictor):
             known = runs[seen_n], groups.workload_n[seen_n], contrast_np[seen_n]
             return fit_recognition(*known, sources=sources, spread_p=spread_p)
 
-        def blind(blind_n: Mask, contrast_np: Floats) -> tuple[Floats, Floats]:
+        def blind(blind_n: Mask, contrast_np: Floats) -> Recognised:
             known = fit(blind_n if blind_n.all() else ~blind_n, contrast_np)
-            recognised_np, away_n = np.full(contrast_np.shape, np.nan), np.full(len(blind_n), np.nan)
+            recognised = Recognised(np.full(contrast_np.shape, np.nan), *np.full((2, len(blind_n)), np.nan))
             asked = runs[blind_n]
-            recognised_np[blind_n], away_n[blind_n] = known.look(asked.standard_nf, asked)
-            return recognised_np, away_n
+            for part, own in zip(recognised, known.look(asked.standard_nf, asked), strict=True):
+                part[blind_n] = own
+            return recognised
 
-        recognised, away = zip(*map(blind, folds.blind_mn, contrasts[1:]), strict=True)
-        whole = fit(np.ones(len(runs), bool), contrasts[0])
-        return whole, folds.out_of_fold(np.stack(recognised)), folds.out_of_fold(np.stack(away))
+        each = zip(*map(blind, folds.blind_mn, contrasts[1:]), strict=True)
+        out_of_fold = Recognised(*(folds.out_of_fold(np.stack(part)) for part in each))
+        return fit(np.ones(len(runs), bool), contrasts[0]), out_of_fold
 
 
 def _background(features: Features, rng: np.random.Generator) -> Features:

@@ -6,7 +6,7 @@ from scipy.spatial.distance import mahalanobis
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossperf.arrays import Floats, Integers
-from crossperf.model.fitted.recognition import Recognition, Runs
+from crossperf.model.fitted.recognition import Recognised, Recognition, Runs
 from crossperf.model.fitted.workloads import FARTHEST
 from crossperf.model.learn.recognition import fit_recognition, time_spread
 
@@ -53,7 +53,7 @@ def named(known: Recognition, contrast: np.ndarray) -> np.ndarray:
 def test_a_run_is_recognised_where_feature_by_feature_it_is_not(cells: tuple[np.ndarray, ...]) -> None:
     features, source, workload, _ = cells
     known, held = split(cells)
-    recognised, distance = known.recognise(runs_of(features[held], source[held]))
+    recognised, distance, _ = known.recognise(runs_of(features[held], source[held]))
     right = (named(known, recognised) == workload[held]).mean()
     square, common = known.profiles.apart(known.profiles.own(features[held], source[held]))
     assert ((square / common).argmin(axis=1) == workload[held]).mean() < 0.6
@@ -94,7 +94,7 @@ def test_what_was_not_measured_does_not_count(cells: tuple[np.ndarray, ...]) -> 
         (False,) + (True,) * 3 + (False,) * 2,
     }
     asked = np.flatnonzero(workload == 7)
-    _, distance = known.recognise(runs_of(features[asked], source[asked]))
+    _, distance, _ = known.recognise(runs_of(features[asked], source[asked]))
     own = known.profiles.own(features[asked], source[asked])
     for i, row in enumerate(own):
         near = []
@@ -120,7 +120,7 @@ def test_of_more_copies_than_are_compared_exactly_the_nearest_share_a_run(cells:
     own = workload == 3
     copied = [np.concatenate([part, *[part[own]] * 100]) for part in (features, source, workload, contrast)]
     copied[2][len(workload) :] = WORKLOADS + np.arange(100).repeat(SOURCES)
-    recognised, _ = learned(*copied).recognise(runs_of(features[own], source[own]))
+    recognised, *_ = learned(*copied).recognise(runs_of(features[own], source[own]))
     assert recognised == pytest.approx(contrast[own], abs=1e-5)
 
 
@@ -128,7 +128,7 @@ def test_a_run_that_is_nowhere_near_is_as_far_as_it_is_and_no_workloads(cells: t
     features, source, workload, contrast = cells
     known = learned(features, source, workload, contrast)
     far = features[:5] + 1e4 * np.array([1, -1, 1, -1, 1, -1])
-    recognised, distance = known.recognise(runs_of(far, source[:5]))
+    recognised, distance, _ = known.recognise(runs_of(far, source[:5]))
     assert recognised == pytest.approx(np.tile(known.contrast_wp.mean(axis=0), (5, 1)), abs=1e-6)
     own, means = known.profiles.own(far, source[:5]), known.profiles.mean_wf / known.profiles.spread_f
     inverse = np.linalg.inv(known.within_ff.astype(float))
@@ -144,10 +144,42 @@ def test_runs_that_are_asked_about_together_get_what_each_gets_alone(cells: tupl
     asked = features + 0.1 * rng.standard_normal(features.shape)
     asked[rng.random(features.shape) < 0.1] = np.nan
     runs = runs_of(asked, source, rng.uniform(0.9, 1.1, len(source)))
-    together, distances = known.recognise(runs)
-    alone = [known.recognise(runs[[row]]) for row in range(len(runs))]
-    assert together == pytest.approx(np.concatenate([own for own, _ in alone]), abs=1e-6)
-    assert distances == pytest.approx(np.concatenate([own for _, own in alone]), rel=1e-6)
+    together = known.recognise(runs)
+    alone = Recognised(
+        *map(np.concatenate, zip(*(known.recognise(runs[[row]]) for row in range(len(runs))), strict=True))
+    )
+    assert together.contrast_np == pytest.approx(alone.contrast_np, abs=1e-6)
+    assert together.away_n == pytest.approx(alone.away_n, rel=1e-6)
+    assert together.lead_n == pytest.approx(alone.lead_n, abs=1e-4)
+
+
+def test_the_lead_is_how_many_times_as_far_the_second_nearest_workload_is(cells: tuple[np.ndarray, ...]) -> None:
+    features, source, workload, contrast = cells
+    own = np.flatnonzero(workload == 3)
+    known = learned(features, source, workload, contrast)
+    runs = runs_of(features[own], source[own])
+    without = workload != 3
+    others = learned(*(part[without] for part in cells))
+    # What varies within workloads is learned again without the third, and is a little different.
+    expected = np.log(others.recognise(runs).away_n / known.recognise(runs).away_n)
+    assert known.recognise(runs).lead_n == pytest.approx(expected, abs=0.3)
+    assert (known.recognise(runs).lead_n > 0.3).all()
+
+
+def test_a_workload_of_which_there_are_copies_has_no_lead(cells: tuple[np.ndarray, ...]) -> None:
+    features, source, workload, contrast = cells
+    own = workload == 3
+    copied = [np.concatenate([part, part[own]]) for part in (features, source, workload, contrast)]
+    copied[2][-SOURCES:] = WORKLOADS
+    assert learned(*copied).recognise(runs_of(features[own], source[own])).lead_n == pytest.approx(0.0, abs=1e-3)
+
+
+def test_one_workload_alone_leads_by_as_much_as_can_be(cells: tuple[np.ndarray, ...]) -> None:
+    features, source, _, contrast = (part[:SOURCES] for part in cells)
+    known = learned(features, source, np.zeros(SOURCES, int), contrast)
+    lead = known.recognise(runs_of(features, source)).lead_n
+    assert np.isfinite(lead).all()
+    assert (lead > 1.0).all()
 
 
 def test_a_run_with_few_features_is_compared_one_by_one_and_with_next_to_none_is_far(
@@ -157,9 +189,9 @@ def test_a_run_with_few_features_is_compared_one_by_one_and_with_next_to_none_is
     known = learned(features, source, workload, contrast)
     some, few = features[:5].copy(), features[:5].copy()
     some[:, :2], few[:, :4] = np.nan, np.nan
-    recognised, distance = known.recognise(runs_of(some, source[:5]))
+    recognised, distance, _ = known.recognise(runs_of(some, source[:5]))
     assert distance == pytest.approx(known.profiles.distance(some, source[:5]), rel=1e-4)
-    recognised, distance = known.recognise(runs_of(few, source[:5]))
+    recognised, distance, _ = known.recognise(runs_of(few, source[:5]))
     assert (distance == FARTHEST).all()
     assert recognised == pytest.approx(np.tile(known.contrast_wp.mean(axis=0), (5, 1)), abs=1e-6)
     assert known.recognise(runs_of(features[:0], source[:0]))[0].shape == (0, PLATFORMS)
@@ -172,7 +204,7 @@ def test_a_run_that_was_completed_from_a_known_one_is_as_far_as_what_was_measure
     known = learned(features, source, workload, contrast)
     measured = features[:5] + 30.0 * (np.arange(FEATURES) % 2)
     measured[:, 5] = np.nan
-    _, away = known.look(measured, runs_of(features[:5], source[:5]))
+    _, away, _ = known.look(measured, runs_of(features[:5], source[:5]))
     assert away == pytest.approx(known.profiles.distance(measured, source[:5]))
     assert (away > known.recognise(runs_of(features[:5], source[:5]))[1]).all()
 
@@ -196,7 +228,7 @@ def test_where_counters_are_alike_the_time_tells_which_workload_it_is(twins: tup
     known = learned(*(part[~held] for part in twins))
     right = {}
     for name, time in (("unknown", np.nan), ("the same", log_time[held]), ("a tenth off", log_time[held] + 0.1)):
-        recognised, _ = known.recognise(runs_of(features[held], source[held], time))
+        recognised, *_ = known.recognise(runs_of(features[held], source[held], time))
         right[name] = (np.abs(recognised - contrast[held]).max(axis=1) < 0.01).mean()
     assert right["unknown"] < 0.7
     assert right["the same"] > 0.9
@@ -211,10 +243,10 @@ def test_a_time_counts_as_one_feature_more_in_spreads_between_two_measurements()
     known = learned(features, source, workload, contrast, 2.0 + contrast[np.arange(4), source])
     assert known.log_time_w == pytest.approx([2.0, 2.0])
     share = np.exp(-(4 - 0.25) / 0.1) / (1 + np.exp(-(4 - 0.25) / 0.1))
-    recognised, distance = known.recognise(runs_of(features[:1], source[:1], 2.05))
+    recognised, distance, _ = known.recognise(runs_of(features[:1], source[:1], 2.05))
     assert recognised[0] == pytest.approx(share * contrast[2], abs=1e-6)
     assert distance == pytest.approx(np.sqrt(0.25 / (3 + 1)), rel=1e-4)
-    halfway, _ = known.recognise(runs_of(features[:1], source[:1], 2.125))
+    halfway, *_ = known.recognise(runs_of(features[:1], source[:1], 2.125))
     assert halfway[0] == pytest.approx(contrast[2] / 2, abs=1e-4), "as far from either"
 
 
@@ -232,7 +264,7 @@ def test_a_workload_that_was_never_timed_is_recognised_by_its_counters(twins: tu
     untimed = np.where(workload == 4, np.nan, log_time)
     known = learned(features, source, workload, contrast, untimed)
     assert known.timed_w.sum() == WORKLOADS - 1
-    recognised, _ = known.recognise(runs_of(features[workload == 4], source[workload == 4], 40.0))
+    recognised, *_ = known.recognise(runs_of(features[workload == 4], source[workload == 4], 40.0))
     assert recognised == pytest.approx(contrast[workload == 4], abs=1e-5)
 
 

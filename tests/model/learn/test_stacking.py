@@ -9,6 +9,8 @@ from crossperf.model.learn.stacking import HeldBack, _best_weights, _cautious_we
 
 #: Two members that know no workload by its name, and are moved each by itself.
 TWO = {"recognises_m": np.zeros(2, bool), "moved_as_m": np.arange(2)}
+#: What is told of a cell of a known workload, of another input of a known application, and of another application.
+SIGNS = [[0.01, 0.2, 0.5], [0.1, 0.3, 0.6], [0.5, 5.0, 50.0], [3.0, 0.3, 0.1]]
 
 
 def held_back(rng: np.random.Generator, cells: int = 400) -> tuple[HeldBack, np.ndarray]:
@@ -21,13 +23,14 @@ def held_back(rng: np.random.Generator, cells: int = 400) -> tuple[HeldBack, np.
     )
     gap = np.stack([np.full(cells, 0.1), np.full(cells, 0.3), np.full(cells, 0.6)]) * rng.uniform(0.7, 1.4, (3, cells))
     away = np.stack([np.full(cells, 0.5), np.full(cells, 5.0), np.full(cells, 50.0)])
-    return HeldBack(predicted, apart, gap, away, np.tile(np.arange(cells), (3, 1)), **TWO), truth
+    lead = np.stack([np.full(cells, 3.0), np.full(cells, 0.3), np.full(cells, 0.1)])
+    return HeldBack(predicted, apart, gap, away, lead, np.tile(np.arange(cells), (3, 1)), **TWO), truth
 
 
 def test_a_cell_with_the_signs_of_known_workloads_counts_as_one() -> None:
     held, _ = held_back(np.random.default_rng(0))
     nearness = held.nearness()
-    share = nearness(nearness.signs(np.array([0.01, 0.2, 0.5]), np.array([0.1, 0.3, 0.6]), np.array([0.5, 5.0, 50.0])))
+    share = nearness(nearness.signs(*map(np.array, SIGNS)))
     assert (share.argmax(axis=1) == [0, 1, 2]).all()
     assert (share.max(axis=1) > 0.8).all()
     np.testing.assert_allclose(share.sum(axis=1), 1.0)
@@ -67,13 +70,13 @@ def test_few_groups_hardly_tell_the_members_apart() -> None:
 
 def test_where_nothing_was_held_out_all_members_and_ways_count_the_same() -> None:
     nothing = np.full((3, 2, 5, 2), np.nan)
-    held = HeldBack(nothing, *np.full((3, 3, 5), np.nan), np.tile(np.arange(5), (3, 1)), **TWO)
+    held = HeldBack(nothing, *np.full((4, 3, 5), np.nan), np.tile(np.arange(5), (3, 1)), **TWO)
     np.testing.assert_allclose(held.weights(np.zeros((5, 2))), 0.5)
     nearness = held.nearness()
-    signs = nearness.signs(np.ones(2), np.ones(2), np.ones(2))
+    signs = nearness.signs(*np.ones((4, 2)))
     gate = held.gate(np.zeros((5, 2)), nearness)
     np.testing.assert_allclose(gate(nearness(signs), nearness.standard(signs)), 0.5)
-    np.testing.assert_allclose(nearness(nearness.signs(np.ones(2), np.ones(2), np.ones(2))), 1 / 3)
+    np.testing.assert_allclose(nearness(nearness.signs(*np.ones((4, 2)))), 1 / 3)
 
 
 def test_with_one_way_of_holding_out_every_cell_counts_as_such() -> None:
@@ -82,13 +85,11 @@ def test_with_one_way_of_holding_out_every_cell_counts_as_such() -> None:
     predicted[1:] = np.nan
     one = replace(held, predicted_rmnp=predicted)
     nearness = one.nearness()
-    np.testing.assert_allclose(
-        nearness(nearness.signs(np.ones(2), np.ones(2), np.ones(2))), [[1, 0, 0], [1, 0, 0]], atol=1e-12
-    )
+    np.testing.assert_allclose(nearness(nearness.signs(*np.ones((4, 2)))), [[1, 0, 0], [1, 0, 0]], atol=1e-12)
     assert one.weights(truth)[0, 0] > 0.9
 
 
-@pytest.mark.parametrize(("groups", "least", "most"), [(600, 0.85, 1.01), (3, 0.5, 0.85)])
+@pytest.mark.parametrize(("groups", "least", "most"), [(600, 0.85, 1.01), (3, 0.5, 0.87)])
 def test_signs_move_the_weights_to_whom_they_favour_if_many_groups_say_so(
     groups: int, least: float, most: float
 ) -> None:
@@ -104,13 +105,13 @@ def test_signs_move_the_weights_to_whom_they_favour_if_many_groups_say_so(
         predicted,
         np.tile(apart, (3, 1)),
         np.full((3, cells), 0.5),
-        np.ones((3, cells)),
+        *np.ones((2, 3, cells)),
         np.tile(np.arange(cells) % groups, (3, 1)),
         **TWO,
     )
     nearness = held.nearness()
     gate = held.gate(truth, nearness)
-    signs = nearness.signs(np.array([0.01, 1.0]), np.full(2, 0.5), np.ones(2))
+    signs = nearness.signs(np.array([0.01, 1.0]), np.full(2, 0.5), *np.ones((2, 2)))
     weights = gate(nearness(signs), nearness.standard(signs))
     assert least < weights[0, 0] < most
     assert least < weights[1, 1] < most
@@ -128,7 +129,7 @@ def test_who_recognises_workloads_counts_as_far_as_a_run_looks_like_one_of_a_kno
     assert weights[1:, 0].tolist() == [0.0, 0.0]
     nearness = recognising.nearness()
     gate = recognising.gate(truth, nearness)
-    signs = nearness.signs(np.array([0.01, 0.2, 0.5]), np.array([0.1, 0.3, 0.6]), np.array([0.5, 5.0, 50.0]))
+    signs = nearness.signs(*map(np.array, SIGNS))
     near, new_input, new_app = gate(nearness(signs), nearness.standard(signs))[:, 0]
     assert near > 0.95
     assert new_input < 0.01
@@ -143,14 +144,14 @@ def test_members_may_be_moved_together() -> None:
     predicted = np.full((3, 3, 600, 3), np.nan)
     predicted[1] = truth + sizes[:, :, None] * rng.standard_normal((3, 600, 3))
     apart = np.where(agree, 0.01, 1.0) * rng.uniform(0.8, 1.2, 600)
-    signs = np.tile(apart, (3, 1)), np.full((3, 600), 0.5), np.ones((3, 600))
+    signs = np.tile(apart, (3, 1)), np.full((3, 600), 0.5), *np.ones((2, 3, 600))
     groups = np.tile(np.arange(600), (3, 1))
     held = HeldBack(predicted, *signs, groups, recognises_m=np.zeros(3, bool), moved_as_m=np.array([0, 0, 2]))
     nearness = held.nearness()
     gate = held.gate(truth, nearness)
     np.testing.assert_array_equal(gate.moves_dm[:, 0], gate.moves_dm[:, 1])
     assert gate.bias_m[0] == gate.bias_m[1] != gate.bias_m[2]
-    shown = nearness.signs(np.array([0.01, 1.0]), np.full(2, 0.5), np.ones(2))
+    shown = nearness.signs(np.array([0.01, 1.0]), np.full(2, 0.5), *np.ones((2, 2)))
     weights = gate(nearness(shown), nearness.standard(shown))
     assert weights[0, :2].sum() > 0.85
     assert weights[1, 2] > 0.85

@@ -89,7 +89,7 @@ class GaussianProcess:
 
 @dataclass(frozen=True)
 class Nearness:
-    """How likely a cell is as near to known ones as those held out in each way: logistic regression on three signs."""
+    """How likely a cell is as near to known ones as those held out in each way: logistic regression on four signs."""
 
     #: What the disagreement of trees is measured in, so that its logarithm is finite where they agree.
     unit: float
@@ -98,9 +98,9 @@ class Nearness:
     weights_rd: Floats
     bias_r: Floats
 
-    def signs(self, apart_n: Floats, gap_n: Floats, away_n: Floats) -> Floats:
-        """Return how far the trees differ, the gap to the nearest known cell, and how far the nearest workload is."""
-        return np.column_stack([np.log1p(apart_n / self.unit), gap_n, np.log(away_n + _SAME_WORKLOAD)])
+    def signs(self, apart_n: Floats, gap_n: Floats, away_n: Floats, lead_n: Floats) -> Floats:
+        """Return how far trees differ, the gap to the nearest cell, how far the nearest workload is, and its lead."""
+        return np.column_stack([np.log1p(apart_n / self.unit), gap_n, np.log(away_n + _SAME_WORKLOAD), lead_n])
 
     def standard(self, signs_nz: Floats) -> Floats:
         """Return the signs and their products, standard among the cells held out."""
@@ -240,9 +240,9 @@ class Blend:
         measured_f = np.flatnonzero(features.columns.mask(*MEASURED))
         measured_nf, completed_nf = self._standard(features)[:, measured_f], standard_ne[:, measured_f]
         runs = Runs(completed_nf, features.source_n, features.log_time_n)
-        recognised_np, away_n = self.workloads.look(measured_nf, runs)
-        members_mnp = np.stack([*members, recognised_np])
-        signs_nz = self.nearness.signs(apart_n, gap_n, away_n)
+        recognised = self.workloads.look(measured_nf, runs)
+        members_mnp = np.stack([*members, recognised.contrast_np])
+        signs_nz = self.nearness.signs(apart_n, gap_n, recognised.away_n, recognised.lead_n)
         share_nr = self.nearness(signs_nz)
         weights_nm = self.gate(share_nr, self.nearness.standard(signs_nz))
         return blended(members_mnp, weights_nm), signs_nz, share_nr

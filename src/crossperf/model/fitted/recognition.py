@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,8 @@ _NOWHERE_NEAR = 100.0
 _ROUNDING = 1e-5
 #: Orders of views that are kept.
 _MOST_ORDERS = 64
+#: What is added to distances, in spreads, before one is divided by another.
+_HARDLY_APART = 1e-2
 #: No combination of features varies less within workloads than by this share of what a feature does, squared.
 _LEAST_VARIANCE = 1e-2
 
@@ -56,6 +58,17 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self.source_n)
+
+
+class Recognised(NamedTuple):
+    """What runs are recognised as: the contrast of the nearest workload, how far it is, and its lead.
+
+    The lead is the logarithm of how many times as far the second nearest workload is.
+    """
+
+    contrast_np: Floats
+    away_n: Floats
+    lead_n: Floats
 
 
 @dataclass(frozen=True)
@@ -90,22 +103,23 @@ class Recognition:
         if (self.spread_p < np.finfo(np.float32).tiny).any():
             raise ValueError(f"spread_p holds {self.spread_p.min()}, expected numbers above 0 in single precision")
 
-    def look(self, measured_nf: Floats, completed: Runs) -> tuple[Floats, Floats]:
-        """Return what `recognise` says of runs, and how far each is from known workloads, by either distance.
+    def look(self, measured_nf: Floats, completed: Runs) -> Recognised:
+        """Return what `recognise` says of runs: how far each is from known workloads is the greater of two distances.
 
         What a run lacks may be completed from a known one, which would make it look like that one: then the distance
         over what was measured is the greater.
         """
-        recognised_np, apart_n = self.recognise(completed)
-        return recognised_np, np.maximum(self.profiles.distance(measured_nf, completed.source_n), apart_n)
+        recognised = self.recognise(completed)
+        away_n = self.profiles.distance(measured_nf, completed.source_n)
+        return recognised._replace(away_n=np.maximum(away_n, recognised.away_n))
 
-    def recognise(self, runs: Runs) -> tuple[Floats, Floats]:
-        """Return the contrast of the workload that each is most likely a run of, and how far it is from it.
+    def recognise(self, runs: Runs) -> Recognised:
+        """Return which workload each is most likely a run of.
 
         Runs and workloads are compared in the largest view that both have, and feature by feature where a run has
         none. Workloads that are as near as the nearest share the run; all do where none is anywhere near.
         """
-        contrast_np, distance_n = np.zeros((len(runs), self.contrast_wp.shape[1])), np.zeros(len(runs))
+        recognised = Recognised(np.zeros((len(runs), self.contrast_wp.shape[1])), *np.zeros((2, len(runs))))
         own_nf = self.profiles.own(runs.standard_nf, runs.source_n)
         has_nv = np.isnan(own_nf).astype(np.float32) @ self.seen_vf.T.astype(np.float32) == 0
         first_u, number_n = distinct(has_nv)
@@ -114,10 +128,11 @@ class Recognition:
             order, rows_n = self._order(has_nv[first]), np.flatnonzero(number_n == number)
             for start in range(0, len(rows_n), step):
                 rows = rows_n[start : start + step]
-                contrast_np[rows], distance_n[rows] = self._recognised(own_nf[rows], runs[rows], order)
-        return contrast_np, distance_n
+                for part, own in zip(recognised, self._recognised(own_nf[rows], runs[rows], order), strict=True):
+                    part[rows] = own
+        return recognised
 
-    def _recognised(self, own_nf: Floats, runs: Runs, order: _Order) -> tuple[Floats, Floats]:
+    def _recognised(self, own_nf: Floats, runs: Runs, order: _Order) -> Recognised:
         """Find workloads that may be the nearest by products in single precision, and compare these alone exactly."""
         turned = [own_nf[:, view.features] @ view.whitening_kk for view in order.views]
         square_nw, common_nw = order.rough(turned) if turned else self.profiles.apart(own_nf)
@@ -142,7 +157,10 @@ class Recognition:
             share_m = np.exp(-(mean_m - least_n[row_m]) * nearest_counts[own_m] / _SHARING)
             share_m /= np.bincount(own_m, share_m)[own_m]
             contrast_np[near_n] = np.add.reduceat(share_m[:, None] * self.contrast_wp[workload_m], start_n)
-        return contrast_np, np.minimum(np.sqrt(least_n), FARTHEST)
+        mean_nw[np.arange(len(runs)), mean_nw.argmin(axis=1)] = np.inf
+        second_n = mean_nw.min(axis=1).astype(np.float64)
+        away_n, next_n = (np.minimum(np.sqrt(square_n), FARTHEST) for square_n in (least_n, second_n))
+        return Recognised(contrast_np, away_n, np.log((next_n + _HARDLY_APART) / (away_n + _HARDLY_APART)))
 
     def _late(self, runs: Runs, workloads: Integers) -> tuple[Singles, Mask]:
         """Return runs' log times over what workloads take on their platforms, in spreads, and where that is known."""

@@ -39,16 +39,18 @@ class HeldBack:
     """Out-of-fold predictions of each member, for each way of holding out; NaN for cells in no fold.
 
     ``apart_rn`` is how far the trees differ that look a workload up, ``gap_rn`` how far the process is from the nearest
-    cell it has seen, ``away_rn`` how far the nearest workload is of which a cell was seen, ``group_rn`` what a cell was
-    held out with: itself, its workload, its application. ``recognises_m`` are the members that say what a known
-    workload took, which predicts no other: they count as far as a run looks like one of a known workload.
-    ``moved_as_m`` is the member whose weight the signs move in the same way, for most of them itself.
+    cell it has seen, ``away_rn`` how far the nearest workload is of which a cell was seen, ``lead_rn`` its lead over
+    the next one, ``group_rn`` what a cell was held out with: itself, its workload, its application. ``recognises_m``
+    are the members that say what a known workload took, which predicts no other: they count as far as a run looks like
+    one of a known workload. ``moved_as_m`` is the member whose weight the signs move in the same way, for most of them
+    itself.
     """
 
     predicted_rmnp: Floats
     apart_rn: Floats
     gap_rn: Floats
     away_rn: Floats
+    lead_rn: Floats
     group_rn: Integers
     recognises_m: Mask
     moved_as_m: Integers
@@ -56,7 +58,7 @@ class HeldBack:
     @cached_property
     def known_rn(self) -> Mask:
         """Which cells were held out in each way."""
-        signs_rn = self.apart_rn + self.gap_rn + self.away_rn
+        signs_rn = self.apart_rn + self.gap_rn + self.away_rn + self.lead_rn
         return np.asarray(~(np.isnan(self.predicted_rmnp).any(axis=(1, 3)) | np.isnan(signs_rn)))
 
     @cached_property
@@ -74,7 +76,7 @@ class HeldBack:
         unit = float(np.quantile(positive, 0.05)) if len(positive) else 1.0
         bias_r = np.full(ways_in_all, _NEVER)
         bias_r[ways or slice(None)] = 0.0
-        products = with_products(np.zeros((1, 3))).shape[1]
+        products = with_products(np.zeros((1, 4))).shape[1]
         blank = Nearness(unit, np.zeros(products), np.ones(products), np.zeros((ways_in_all, products)), bias_r)
         if not ways:
             return blank
@@ -92,7 +94,7 @@ class HeldBack:
     def _signs(self, nearness: Nearness, way: int) -> Floats:
         """Return the signs of the cells held out in one way."""
         return nearness.signs(
-            *(own_rn[way, self.known_rn[way]] for own_rn in (self.apart_rn, self.gap_rn, self.away_rn))
+            *(own_rn[way, self.known_rn[way]] for own_rn in (self.apart_rn, self.gap_rn, self.away_rn, self.lead_rn))
         )
 
     def gate(self, truth_np: Floats, nearness: Nearness) -> Gate:
@@ -155,7 +157,7 @@ class HeldBack:
             way = r if r in self.ways else (self.ways[-1] if self.ways else None)
             if way is None:
                 # Nothing could be held out: all that is known is how much the targets differ.
-                error_np, signs_nz = truth_np - np.nanmean(truth_np, axis=0), np.zeros((len(truth_np), 3))
+                error_np, signs_nz = truth_np - np.nanmean(truth_np, axis=0), np.zeros((len(truth_np), 4))
                 residuals.append(Residuals.fit(error_np, difficulty(features, signs_nz), self.group_rn[r], seed))
                 continue
             known_n = self.known_rn[way]
