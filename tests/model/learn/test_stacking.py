@@ -36,6 +36,16 @@ def test_a_cell_with_the_signs_of_known_workloads_counts_as_one() -> None:
     np.testing.assert_allclose(share.sum(axis=1), 1.0)
 
 
+def test_a_run_that_is_known_already_counts_as_near_however_much_nearer_it_is() -> None:
+    """No cell held out has a gap of 0 or agrees with all trees; far beyond these, squares of signs may say anything."""
+    held, _ = held_back(np.random.default_rng(0))
+    nearness = held.nearness()
+    nearer = nearness.signs(*np.array([[0.0, 1e-9], [0.0, 1e-9], [0.0, 1e-9], [9.0, 99.0]]))
+    assert (nearness(nearer)[:, 0] > 0.95).all()
+    farther = nearness.signs(*np.array([[9.0, 1e9], [1.0, 1e9], [1e5, 1e9], [0.0, -1e9]]))
+    assert (nearness(farther)[:, 2] > 0.8).all()
+
+
 def test_each_way_of_holding_out_has_its_own_best_member() -> None:
     held, truth = held_back(np.random.default_rng(1))
     weights = held.weights(truth)

@@ -93,6 +93,10 @@ class Nearness:
 
     #: What the disagreement of trees is measured in, so that its logarithm is finite where they agree.
     unit: float
+    #: What signs lay between among nearly all cells held out. A run that is known already is nearer than these, and
+    #: beyond them squares of signs may say anything.
+    low_z: Floats
+    high_z: Floats
     mean_d: Floats
     spread_d: Floats
     weights_rd: Floats
@@ -100,7 +104,8 @@ class Nearness:
 
     def signs(self, apart_n: Floats, gap_n: Floats, away_n: Floats, lead_n: Floats) -> Floats:
         """Return how far trees differ, the gap to the nearest cell, how far the nearest workload is, and its lead."""
-        return np.column_stack([np.log1p(apart_n / self.unit), gap_n, np.log(away_n + _SAME_WORKLOAD), lead_n])
+        signs_nz = np.column_stack([np.log1p(apart_n / self.unit), gap_n, np.log(away_n + _SAME_WORKLOAD), lead_n])
+        return np.asarray(np.clip(signs_nz, self.low_z, self.high_z))
 
     def standard(self, signs_nz: Floats) -> Floats:
         """Return the signs and their products, standard among the cells held out."""

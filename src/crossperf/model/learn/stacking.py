@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,8 @@ _MOVE_STEPS, _MOVE_RATE, _MOVE_PENALTY, _MOVE_HUBER = 200, 0.05, 0.03, 0.02
 #: Signs are trusted by half where this many groups were held out.
 _FEW_GROUPS = 30
 _MOST_MOVED = 60_000
+#: How many signs of nearness there are, more than any can be, and the quantiles that bound them.
+_SIGNS, _NO_SIGN, _NEARLY_ALL = 4, 1e6, (0.05, 0.95)
 #: A score that no cell reaches: a way in which nothing was held out is never the nearest one.
 _NEVER = -1e3
 
@@ -76,10 +78,20 @@ class HeldBack:
         unit = float(np.quantile(positive, 0.05)) if len(positive) else 1.0
         bias_r = np.full(ways_in_all, _NEVER)
         bias_r[ways or slice(None)] = 0.0
-        products = with_products(np.zeros((1, 4))).shape[1]
-        blank = Nearness(unit, np.zeros(products), np.ones(products), np.zeros((ways_in_all, products)), bias_r)
+        products = with_products(np.zeros((1, _SIGNS))).shape[1]
+        blank = Nearness(
+            unit=unit,
+            low_z=np.full(_SIGNS, -_NO_SIGN),
+            high_z=np.full(_SIGNS, _NO_SIGN),
+            mean_d=np.zeros(products),
+            spread_d=np.ones(products),
+            weights_rd=np.zeros((ways_in_all, products)),
+            bias_r=bias_r,
+        )
         if not ways:
             return blank
+        ends = np.stack([np.quantile(self._signs(blank, r), _NEARLY_ALL, axis=0) for r in ways])
+        blank = replace(blank, low_z=ends[:, 0].min(axis=0), high_z=ends[:, 1].max(axis=0))
         signs_hd = with_products(np.concatenate([self._signs(blank, r) for r in ways]))
         mean_d, spread_d = signs_hd.mean(axis=0), np.maximum(signs_hd.std(axis=0), 1e-9)
         weights_rd = blank.weights_rd.copy()
@@ -89,7 +101,7 @@ class HeldBack:
             fitted = regression.fit((signs_hd - mean_d) / spread_d, way_h)
             scored = ways if len(ways) > 2 else ways[1:]  # of two, scikit-learn scores the second against the first
             weights_rd[scored], bias_r[scored] = fitted.coef_, fitted.intercept_
-        return Nearness(unit, mean_d, spread_d, weights_rd, bias_r)
+        return replace(blank, mean_d=mean_d, spread_d=spread_d, weights_rd=weights_rd, bias_r=bias_r)
 
     def _signs(self, nearness: Nearness, way: int) -> Floats:
         """Return the signs of the cells held out in one way."""
@@ -157,7 +169,7 @@ class HeldBack:
             way = r if r in self.ways else (self.ways[-1] if self.ways else None)
             if way is None:
                 # Nothing could be held out: all that is known is how much the targets differ.
-                error_np, signs_nz = truth_np - np.nanmean(truth_np, axis=0), np.zeros((len(truth_np), 4))
+                error_np, signs_nz = truth_np - np.nanmean(truth_np, axis=0), np.zeros((len(truth_np), _SIGNS))
                 residuals.append(Residuals.fit(error_np, difficulty(features, signs_nz), self.group_rn[r], seed))
                 continue
             known_n = self.known_rn[way]
