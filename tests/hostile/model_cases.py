@@ -136,7 +136,7 @@ def of_blends() -> Iterator[Case]:
                 "blend", name, lambda _, value=value: np.array(value), "expected a number above 0", str(value)
             )
     yield _arrays("blend", "part.novelty.encoder.weights.2", lambda a: a * 0 + 3e38, "its latent space has", "3e38")
-    yield _arrays("blend", "part.forest.missing_left_m", lambda a: a[:0], "which does not fit m=", "none")
+    yield _arrays("blend", "part.lookup.missing_left_m", lambda a: a[:0], "which does not fit m=", "none")
     yield _arrays("blend", "part.process.length_f", _with(-1, 1e-300), "no finite number", "1e-300")
 
 

@@ -141,9 +141,9 @@ def test_a_counter_of_zeros_and_ones_is_no_source_platform() -> None:
     assert set(blend.patterns.source_t.tolist()) == set(range(len(data.platforms)))
     assert blend.patterns.seen_tf.shape[1] == len(data.X.columns)
     signs = blend.intervals.residuals[0].difficulty.weights_d
-    assert len(signs) == 3 + len(data.platforms)  # three signs of nearness, and each source
+    assert len(signs) == 4 + len(data.platforms)  # four signs of nearness, and each source
     np.testing.assert_array_equal(np.bincount(blend.background.source_n), np.bincount(data.source_n))
-    np.testing.assert_array_equal(difficulty(data.X, np.zeros((len(data), 3)))[:, 3:], np.eye(4)[data.source_n])
+    np.testing.assert_array_equal(difficulty(data.X, np.zeros((len(data), 4)))[:, 4:], np.eye(4)[data.source_n])
 
 
 def test_a_matrix_without_names_is_learned_from_with_a_warning(data: Dataset) -> None:

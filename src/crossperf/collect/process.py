@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S = 0.05
 #: How long a silent execution has to end after an interrupt before it is ended.
 _HURRY_S = 0.5
+#: How often what was read and written is looked at, until no other thread of this process does so meanwhile.
+_LOOKS = 5
 _PR_SET_CHILD_SUBREAPER = 36
 _LAUNCHERS = left_out(while_it_runs=True)
 #: Why tools that read a processor's counters have nothing to read.
@@ -218,7 +220,7 @@ class Runner:
             wall_s = time.monotonic() - start
             ended = watch.ended()
             threads_started = watch.threads_started(begun)
-            before = own_io()
+            before = OwnIo.now()
             _, wait_status, usage = os.wait4(child.pid, 0)
             io = io_since(before) if ended.apart else None
             faults = (usage.ru_minflt, usage.ru_majflt) if ended.apart else ended.faults_below or (None, None)
@@ -484,25 +486,70 @@ def _ended_with(pid: int) -> tuple[str, int, int]:
     return "", 0, 0
 
 
-def own_io() -> bytes:
-    """Return what this process has read and written, with the children it reaped, in one read of the kernel's text."""
+@dataclass(frozen=True)
+class OwnIo:
+    """What this process has read and written, with the children it reaped, and what each of its other threads has.
+
+    To learn that, texts were read: of so many characters, in so many calls, before its own text was made and since.
+    """
+
+    process: dict[str, int]
+    threads: dict[int, dict[str, int]]
+    read_before: tuple[int, int]
+    read_since: tuple[int, int]
+
+    @classmethod
+    def now(cls) -> OwnIo:
+        """Look at the process between two looks at its threads, again where a thread read or wrote meanwhile."""
+        before = _texts_of_threads()
+        read_before = list(before.values())
+        for _ in range(_LOOKS):
+            process, after = _text_of("/proc/self/io"), _texts_of_threads()
+            if after == before:
+                break
+            before = after
+            read_before += [process, *after.values()]
+        else:
+            process, after = _text_of("/proc/self/io"), {}
+        fields = {number: _io_fields(text) for number, text in before.items()}
+        return cls(_io_fields(process), fields, _size(read_before), _size([process, *after.values()]))
+
+
+def io_since(before: OwnIo) -> dict[str, int] | None:
+    """Return what this process has read and written since, without its other threads and without looking at that.
+
+    A process that ended tells nobody but root what it read and wrote; once reaped, its parent's sum holds it.
+    """
+    now = OwnIo.now()
+    io = {name: now.process[name] - count for name, count in before.process.items() if name in now.process}
+    if not io:
+        return None
+    for name, since, until in zip(("rchar", "syscr"), before.read_since, now.read_before, strict=True):
+        io[name] -= since + until
+    for number in before.threads.keys() & now.threads.keys():
+        for name in io.keys() & before.threads[number].keys() & now.threads[number].keys():
+            io[name] -= now.threads[number][name] - before.threads[number][name]
+    return io
+
+
+def _size(texts: Sequence[bytes]) -> tuple[int, int]:
+    return sum(map(len, texts)), len(texts)
+
+
+def _texts_of_threads() -> dict[int, bytes]:
+    own = threading.get_native_id()
+    return {number: _text_of(f"/proc/self/task/{number}/io") for number in _tasks("self") if number != own}
+
+
+def _text_of(path: str) -> bytes:
+    """Return a text of the kernel, in one read; none where the thread has ended."""
     with contextlib.suppress(OSError):
-        descriptor = os.open("/proc/self/io", os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             return os.read(descriptor, 4096)
         finally:
             os.close(descriptor)
     return b""
-
-
-def io_since(before: bytes) -> dict[str, int] | None:
-    """Return what this process has read and written since, without the read of `before` itself.
-
-    A process that ended tells nobody but root what it read and wrote; once reaped, its parent's sum holds it.
-    """
-    then, now = _io_fields(before), _io_fields(own_io())
-    io = {name: now[name] - count for name, count in then.items() if name in now}
-    return io | {"rchar": io["rchar"] - len(before), "syscr": io["syscr"] - 1} if io else None
 
 
 def _io_fields(text: bytes) -> dict[str, int]:
