@@ -3,13 +3,11 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -36,36 +34,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
-
-
-def test_what_other_threads_of_this_process_write_is_not_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread writes just when the command is reaped, as those of a notebook or of a test runner may."""
-    reap, alone = os.wait4, Runner().execute(["true"])
-    asked, wrote, done = threading.Event(), threading.Event(), threading.Event()
-
-    def write() -> None:
-        with Path(os.devnull).open("wb", buffering=0) as file:
-            while asked.wait(timeout=60) and not done.is_set():
-                file.write(bytes(64))
-                asked.clear()
-                wrote.set()
-
-    def reap_late(pid: int, options: int) -> tuple[int, int, resource.struct_rusage]:
-        asked.set()
-        assert wrote.wait(timeout=60)
-        wrote.clear()
-        return reap(pid, options)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        monkeypatch.setattr(os, "wait4", reap_late)
-        beside = [Runner().execute(["true"]).io for _ in range(3)]
-    finally:
-        done.set()
-        asked.set()
-        thread.join(timeout=60)
-    assert beside == [alone.io] * 3
 
 
 @pytest.mark.parametrize(

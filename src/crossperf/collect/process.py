@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossperf.collect.family import descendants, end_family, send
 from crossperf.collect.guard import Guard
+from crossperf.collect.own_io import OwnIo, io_since, threads_of
 from crossperf.collect.starters import left_out
 from crossperf.collect.stdin import Input
 from crossperf.errors import CollectError, did_you_mean
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S = 0.05
 #: How long a silent execution has to end after an interrupt before it is ended.
 _HURRY_S = 0.5
-#: How often what was read and written is looked at, until no other thread of this process does so meanwhile.
-_LOOKS = 5
 _PR_SET_CHILD_SUBREAPER = 36
 _LAUNCHERS = left_out(while_it_runs=True)
 #: Why tools that read a processor's counters have nothing to read.
@@ -426,7 +425,7 @@ class _Watch:
                 status = Path(f"/proc/{pid}/status").read_text()
                 name = status.partition("\n")[0].removeprefix("Name:").strip()
                 self._names[pid] = name
-                self._process |= dict.fromkeys(_tasks(pid), pid)
+                self._process |= dict.fromkeys(threads_of(pid), pid)
                 if name in _LAUNCHERS:
                     continue
                 facts = {fact: int(text) for fact, text in re.findall(r"^(\w+):\s*(\d+)", status, re.MULTILINE)}
@@ -460,14 +459,9 @@ class _Watch:
         ended = _tasks_begun()
         if begun is None or ended is None:
             return None
-        if not set(range(begun + 1, ended + 1)) <= {*self._process, *_tasks("self")}:
+        if not set(range(begun + 1, ended + 1)) <= {*self._process, *threads_of("self")}:
             return None
         return sum(self._names[pid] not in _LAUNCHERS for pid in self._process.values()) or None
-
-
-def _tasks(pid: int | str) -> list[int]:
-    with os.scandir(f"/proc/{pid}/task") as tasks:
-        return [int(task.name) for task in tasks]
 
 
 def _tasks_begun() -> int | None:
@@ -484,73 +478,3 @@ def _ended_with(pid: int) -> tuple[str, int, int]:
         fields = after.split()
         return before.partition("(")[2], int(fields[8]), int(fields[10])
     return "", 0, 0
-
-
-@dataclass(frozen=True)
-class OwnIo:
-    """What this process has read and written, with the children it reaped, and what each of its other threads has.
-
-    To learn that, texts were read: of so many characters, in so many calls, before its own text was made and since.
-    """
-
-    process: dict[str, int]
-    threads: dict[int, dict[str, int]]
-    read_before: tuple[int, int]
-    read_since: tuple[int, int]
-
-    @classmethod
-    def now(cls) -> OwnIo:
-        """Look at the process between two looks at its threads, again where a thread read or wrote meanwhile."""
-        before = _texts_of_threads()
-        read_before = list(before.values())
-        for _ in range(_LOOKS):
-            process, after = _text_of("/proc/self/io"), _texts_of_threads()
-            if after == before:
-                break
-            before = after
-            read_before += [process, *after.values()]
-        else:
-            process, after = _text_of("/proc/self/io"), {}
-        fields = {number: _io_fields(text) for number, text in before.items()}
-        return cls(_io_fields(process), fields, _size(read_before), _size([process, *after.values()]))
-
-
-def io_since(before: OwnIo) -> dict[str, int] | None:
-    """Return what this process has read and written since, without its other threads and without looking at that.
-
-    A process that ended tells nobody but root what it read and wrote; once reaped, its parent's sum holds it.
-    """
-    now = OwnIo.now()
-    io = {name: now.process[name] - count for name, count in before.process.items() if name in now.process}
-    if not io:
-        return None
-    for name, since, until in zip(("rchar", "syscr"), before.read_since, now.read_before, strict=True):
-        io[name] -= since + until
-    for number in before.threads.keys() & now.threads.keys():
-        for name in io.keys() & before.threads[number].keys() & now.threads[number].keys():
-            io[name] -= now.threads[number][name] - before.threads[number][name]
-    return io
-
-
-def _size(texts: Sequence[bytes]) -> tuple[int, int]:
-    return sum(map(len, texts)), len(texts)
-
-
-def _texts_of_threads() -> dict[int, bytes]:
-    own = threading.get_native_id()
-    return {number: _text_of(f"/proc/self/task/{number}/io") for number in _tasks("self") if number != own}
-
-
-def _text_of(path: str) -> bytes:
-    """Return a text of the kernel, in one read; none where the thread has ended."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            return os.read(descriptor, 4096)
-        finally:
-            os.close(descriptor)
-    return b""
-
-
-def _io_fields(text: bytes) -> dict[str, int]:
-    return {name: int(count) for name, count in re.findall(r"(\w+): (\d+)", text.decode())}
