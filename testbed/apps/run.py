@@ -31,7 +31,7 @@ from pathlib import Path
 from apps import HERE, App, Case, name_of, read
 
 sys.path.append(str(HERE.parents[1] / "src"))
-from crossperf.collect.process import io_since, own_io
+from crossperf.collect.own_io import OwnIo, io_since
 
 #: A run that takes longer is ended.
 LIMIT_S = 120
@@ -124,7 +124,7 @@ def timed(process: Process, limit_s: float = LIMIT_S) -> Outcome:
         seconds = time.perf_counter() - begin
         late.cancel()
     # What a process read and wrote is counted for its parent when it is reaped.
-    before = own_io()
+    before = OwnIo.now()
     _, status, usage = os.wait4(child.pid, 0)
     io = io_since(before) or {}
     child.returncode = os.waitstatus_to_exitcode(status)

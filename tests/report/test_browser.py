@@ -119,8 +119,8 @@ def test_a_tip_stays_by_its_mark_when_the_page_is_moved(browser: Browser, pages:
     gap = "document.querySelector('.ring').getBoundingClientRect().top - tooltip.getBoundingClientRect().bottom"
     before = opened.page.evaluate(gap)
     opened.page.evaluate("scrollBy(0, 30)")
-    opened.page.wait_for_timeout(200)
-    assert opened.page.evaluate(gap) == pytest.approx(before, abs=1)
+    # It follows with the next frame, which may take a while on a busy machine.
+    opened.page.wait_for_function(f"Math.abs({gap} - {before}) <= 1", timeout=30_000)
     opened.context.close()
 
 
