@@ -81,6 +81,14 @@ MET = {
         b'"0","k","(' + _LONG + b', 1, 1)","(2, 1, 1)","gpu__time_duration.sum","nsecond","1"\n',
     ),
     "a digit that is no number": ("machines", "machine,size\na,²\n".encode()),
+    "seconds that are no number": (
+        "campaign-log",
+        b'{"platform": "first", "round": "r1", "workload": "quick", "input": "n=1", "seconds": [0.1, NaN]}\n',
+    ),
+    "a price of 400 digits within a fact": (
+        "body-platforms",
+        b'{"name": "h200", "facts": {"facts": {"price_per_hour": ' + _LONG + b"}}}",
+    ),
     "nodes of no mode": ("times-csv", b"app,input,c:low,a:nodes\nlu,1,1.0,2.\n"),
 }
 

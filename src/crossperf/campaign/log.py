@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +76,10 @@ class TimedInput:
     measurements: tuple[Measurement, ...] = ()
     not_counted: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not all(0.0 <= second < math.inf for second in self.seconds):
+            raise ValueError("seconds that no clock shows")
+
     @property
     def work(self) -> Work:
         """The input that was timed."""
@@ -125,7 +130,8 @@ def spread(seconds: tuple[float, ...] | list[float]) -> float:
     >>> spread([1.0, 1.0, 1.0])
     0.0
     """
-    return statistics.stdev(seconds) / statistics.fmean(seconds) if len(seconds) > 1 else 0.0
+    mean = statistics.fmean(seconds) if len(seconds) > 1 else 0.0
+    return statistics.stdev(seconds) / mean if mean else 0.0
 
 
 def add(path: Path, facts: Mapping[str, Any]) -> None:
