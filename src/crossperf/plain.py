@@ -168,7 +168,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     """Return what reads facts as a type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any or kind is object:
-        return _read_anything
+        return lambda facts: facts
     if origin is typing.Annotated:
         return functools.partial(_read_bounded, *arguments)
     if origin is typing.Literal:
@@ -186,17 +186,6 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if isinstance(kind, type) and issubclass(kind, PurePath):
         return lambda facts: kind(_read_scalar(str, facts))
     return functools.partial(_read_scalar, kind)
-
-
-def _read_anything(facts: Any) -> Any:
-    """Return facts of any shape; of what JSON has, its whole numbers are of 64 bits, as those of other fields are."""
-    if isinstance(facts, dict):
-        return {name: _below(str(name), Any, value) for name, value in facts.items()}
-    if isinstance(facts, list):
-        return [_below(i, Any, value) for i, value in enumerate(facts)]
-    if type(facts) is int and abs(facts) >= _WHOLE:
-        raise MisfitError(shown(facts), "a number of 64 bits")
-    return facts
 
 
 def _read_scalar(kind: Any, facts: Any) -> Any:

@@ -87,6 +87,9 @@ class MachineFacts:
     gpus: tuple[Gpu, ...] = ()
     more: Mapping[str, OwnFact] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        _refuse_wide(self.more)
+
     def to_json(self) -> dict[str, Any]:
         """Return the facts that are known, all on one level."""
         facts: dict[str, Any] = _known(plain.to_json(self))
@@ -102,6 +105,18 @@ class MachineFacts:
         names = {known.name for known in fields(cls)} - {"more"}
         more = {name: value for name, value in facts.items() if name not in names}
         return plain.from_json(cls, {name: value for name, value in facts.items() if name in names} | {"more": more})
+
+
+def _refuse_wide(facts: Any) -> None:
+    """Raise `plain.MisfitError` where a whole number within facts has more than 64 bits: JSON of others has none."""
+    parts = facts.items() if isinstance(facts, Mapping) else enumerate(facts) if isinstance(facts, list) else ()
+    for name, value in parts:
+        if type(value) is int and not -(2**63) < value < 2**63:
+            raise plain.MisfitError(plain.shown(value), "a number of 64 bits").below(name)
+        try:
+            _refuse_wide(value)
+        except plain.MisfitError as misfit:
+            raise misfit.below(name) from None
 
 
 def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
