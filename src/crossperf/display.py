@@ -65,7 +65,21 @@ def number(value: float | None, digits: int = 3, *, best: bool = False, unit: st
 
 def share(value: float | None, digits: int = 0) -> CellView:
     """Return a cell with a share in per cent, or a gap."""
-    return CellView(GAP) if value is None else CellView(f"{value:.{digits}%}", float(value))
+    return CellView(GAP) if value is None else CellView(percent(value, digits), float(value))
+
+
+def percent(part: float, digits: int = 0) -> str:
+    """Return a share in per cent; what is neither nothing nor all is never rounded to 0 or 100 %.
+
+    >>> percent(0.5), percent(0.002), percent(0.998), percent(1.0)
+    ('50%', '<1%', '>99%', '100%')
+    """
+    least = 10.0 ** -(digits + 2)
+    if 0.0 < part < least / 2:
+        return f"<{least:.{digits}%}"
+    if 1.0 - least / 2 <= part < 1.0:
+        return f">{1.0 - least:.{digits}%}"
+    return f"{part:.{digits}%}"
 
 
 def words(*names: str) -> tuple[ColumnView, ...]:

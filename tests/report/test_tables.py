@@ -14,7 +14,9 @@ from crossperf.evaluation.heldout import HeldOut, HeldOutPredictions
 from crossperf.evaluation.metrics import ConstantAnswer
 from crossperf.evaluation.result import Evaluation
 from crossperf.evaluation.scores import ModelScores, Scoreboard, heading
+from crossperf.records import Run
 from crossperf.report import sentences, tables
+from crossperf.runs import from_runs, summary
 from tests.report.conftest import HOSTILE
 
 
@@ -126,7 +128,37 @@ def test_a_table_without_its_facts_leaves_nothing_out() -> None:
 def test_counters_with_gaps_are_listed_with_their_places(ordinary: Evaluation) -> None:
     assert ordinary.table.info is not None
     table = tables.missing(ordinary.table.info)
-    by_name = {row[0].text: row[2].text for row, _ in table.all_rows}
-    assert set(by_name) == {"warp_blocks", "bytes_host_to_gpu", "bytes_gpu_to_host", "page_faults"}
-    assert "gpu-a 100%" in by_name["page_faults"]
-    assert "cpu" not in by_name["page_faults"]
+    where = {name: row[3].text for row, _ in table.all_rows for name in row[0].text.split(", ")}
+    assert set(where) == {"warp_blocks", "bytes_host_to_gpu", "bytes_gpu_to_host", "page_faults"}
+    assert "gpu-a: 100%" in where["page_faults"]
+    assert "cpu" not in where["page_faults"]
+
+
+def test_counters_with_the_same_gaps_stand_in_one_row_and_a_single_run_is_told_as_such() -> None:
+    runs = [
+        Run(app, size, platform, 1.0, counters={} if (app, platform) == ("a", "p1") else {"x": 1.0, "y": 2.0, "z": z})
+        for app in "abcdef"
+        for size in "12"[: 1 + (app != "a")]
+        for platform, z in (("p1", 3.0), ("p2", None))
+    ]
+    table = tables.missing(summary.info(from_runs(runs)))
+    assert [[cell.text for cell in row] for row, _ in table.all_rows] == [
+        ["x, y", "2", "1", "p1: 1 run"],
+        ["z", "1", "2", "p1: 1 run, p2: 100%"],
+    ]
+
+
+def test_of_many_platforms_with_gaps_the_least_and_the_greatest_share_are_told() -> None:
+    runs = [
+        Run("a", str(size), f"p{p:02}", 1.0, counters={"x": 1.0} if size > p % 3 else {"y": 1.0})
+        for p in range(12)
+        for size in range(5)
+    ]
+    table = tables.missing(summary.info(from_runs(runs)))
+    assert [row[3].text for row, _ in table.all_rows] == ["20% to 60% on 12 platforms", "40% to 80% on 12 platforms"]
+
+
+def test_a_gap_that_is_the_same_on_each_platform_is_told_once() -> None:
+    runs = [Run("a", str(i), p, 1.0, counters={"x": 1.0} if i else {"y": 1.0}) for p in "pq" for i in range(4)]
+    table = tables.missing(summary.info(from_runs(runs)))
+    assert [row[3].text for row, _ in table.all_rows] == ["1 run on each", "75% on each"]

@@ -3,6 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from crossperf.dataset import build
 from crossperf.records import Run
 from crossperf.runs import table
 
@@ -16,6 +20,18 @@ def test_a_fingerprint_changes_with_any_value_that_can_change_an_answer(csv: Csv
     prints = [table.read(csv(line, header=header)).fingerprint for line in lines + changes]
     assert len(set(prints)) == 1 + len(changes)
     assert table.read(csv("a,1,p,1.0,ok,other,5", header=header)).fingerprint == prints[0]
+
+
+def test_which_runs_were_one_visit_changes_the_fingerprint_as_it_changes_the_time(csv: Csv) -> None:
+    lines = [f"a,1,p,{seconds},5" for seconds in (1, 1, 1, 2)]
+    header = "app,input,platform,runtime_s,counter.x,measured_in"
+    apart, together = (
+        build(table.read(csv(*(f"{line},{name}" for line, name in zip(lines, names, strict=True)), header=header)))
+        for names in (("v1", "v2", "v3", "v4"), ("v1", "v1", "v1", "v2"))
+    )
+    assert np.exp(apart.log_time_wp).tolist() == [[1.0]]
+    assert np.exp(together.log_time_wp).tolist() == [[pytest.approx(1.5)]]
+    assert apart.table.fingerprint != together.table.fingerprint
 
 
 def test_a_column_without_any_value_leaves_the_fingerprint_as_it_is(csv: Csv) -> None:

@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossperf.display import CellView, ColumnView, RowView, TableView, number, numbers, share, words
+from crossperf.display import CellView, ColumnView, RowView, TableView, number, numbers, percent, share, words
+from crossperf.errors import some_of
 from crossperf.platforms import in_order
 
 if TYPE_CHECKING:
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 #: Applications in a table; of more, those with the largest errors.
 MOST_APPS = 200
-#: Counters in the list of gaps; of more, the first by name.
-MOST_COUNTERS = 200
+#: Rows in the list of gaps, of more the first; and counters with the same gaps that are named.
+MOST_COUNTERS, _NAMED = 200, 3
+#: Platforms that lack a counter and are named.
+_PLACES = 10
 
 
 def scores(evaluation: Evaluation) -> TableView:
@@ -125,16 +128,40 @@ def platforms(info: TableInfo, known: Mapping[str, str] | None = None) -> TableV
 
 
 def missing(info: TableInfo, most: int = MOST_COUNTERS) -> TableView:
-    """Return the counters with gaps, and where the gaps are."""
-    gaps = info.missing_counters
+    """Return the counters with gaps, and where the gaps are; those with the same gaps stand together."""
+    together: dict[tuple[tuple[str, float], ...], list[str]] = {}
+    for counter, shares in info.missing_counters.items():
+        together.setdefault(tuple(shares.items()), []).append(counter)
     rows = [
-        (counter, number(len(shares), 0), ", ".join(f"{name} {part:.0%}" for name, part in shares.items()))
-        for counter, shares in islice(gaps.items(), most)
+        (some_of(counters, _NAMED), number(len(counters), 0), number(len(shares), 0), _where(shares, info))
+        for shares, counters in islice(together.items(), most)
     ]
-    shown = f", the first {most}" if len(gaps) > most else ""
-    platforms = ColumnView("platforms", "that lack it in some runs or all")
-    columns = (*words("counter"), platforms, *words("share of runs without it"))
-    return TableView(f"Counters with gaps, {len(gaps):,} of {info.counters:,}{shown}", columns, tuple(rows))
+    shown = f", the first {most} rows" if len(together) > most else ""
+    columns = (
+        *words("counters"),
+        ColumnView("how many", "counters with the same gaps"),
+        ColumnView("platforms", "that lack them in some runs or all"),
+        *words("share of runs without them"),
+    )
+    gaps = len(info.missing_counters)
+    return TableView(f"Counters with gaps, {gaps:,} of {info.counters:,}{shown}", columns, tuple(rows))
+
+
+def _where(shares: Sequence[tuple[str, float]], info: TableInfo) -> str:
+    """Return the platforms that lack a counter with the share of their runs; of many, the least and the greatest.
+
+    A single run is told as such.
+    """
+    runs = {own.name: own.runs for own in info.platforms}
+    texts = [
+        "1 run" if runs.get(name, 0) > 1 and round(part * runs[name]) == 1 else percent(part) for name, part in shares
+    ]
+    if len(shares) == len(info.platforms) > 1 and len(set(texts)) == 1:
+        return f"{texts[0]} on each"
+    if len(shares) > _PLACES:
+        ends = (percent(end(part for _, part in shares)) for end in (min, max))
+        return " to ".join(ends) + f" on {len(shares)} platforms"
+    return ", ".join(f"{name}: {text}" for (name, _), text in zip(shares, texts, strict=True))
 
 
 def changes(result: TableComparison) -> TableView:

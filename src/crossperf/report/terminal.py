@@ -297,8 +297,11 @@ def info(facts: TableInfo) -> None:
     )
     repeats, noise = facts.repeats, facts.noise
     if facts.cells:
-        spread = _variation(noise) or ("one a visit" if facts.visits else "no repeats, so the noise is not known")
-        show(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
+        if repeats.max == 1 and not facts.visits:
+            show("one run of each cell: without repeats the noise is not known")
+        else:
+            spread = _variation(noise) or "one a visit"
+            show(f"repeats of a cell: {repeats.min} to {repeats.max}, median {repeats.median:g}; {spread}")
     if facts.visits and facts.noise_between_visits:
         visits, spread = facts.visits, _variation(facts.noise_between_visits) or "one each"
         show(f"visits of a cell: {visits.min} to {visits.max}, median {visits.median:g}; {spread}")
@@ -314,4 +317,4 @@ def info(facts: TableInfo) -> None:
     if facts.missing_counters:
         show(tables.missing(facts, _SHOWN))
         if len(facts.missing_counters) > _SHOWN:
-            show("--json FILE lists all")
+            show("--json FILE lists each")

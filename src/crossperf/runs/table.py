@@ -29,7 +29,18 @@ from crossperf.runs.raw import Raw, opened
 from crossperf.runs.rules import COUNTER_PREFIX, NO_COUNTERS, Problem, is_counter, unusable
 
 #: What can change an answer, and so what a fingerprint covers (with the counters).
-_ANSWERING = ("app", "input", "platform", "platform_class", "repeat", "status", "runtime_s", "runnable", EVENTS)
+_ANSWERING = (
+    "app",
+    "input",
+    "platform",
+    "platform_class",
+    "repeat",
+    "status",
+    "runtime_s",
+    "measured_in",
+    "runnable",
+    EVENTS,
+)
 #: Rows that a notebook shows, and rows that are digested together.
 _SHOWN, _AT_ONCE = 5, 1 << 20
 
