@@ -137,7 +137,7 @@ def of_blends() -> Iterator[Case]:
             )
     yield _arrays("blend", "part.novelty.encoder.weights.2", lambda a: a * 0 + 3e38, "its latent space has", "3e38")
     yield _arrays("blend", "part.lookup.missing_left_m", lambda a: a[:0], "which does not fit m=", "none")
-    yield _arrays("blend", "part.process.length_f", _with(-1, 1e-300), "no finite number", "1e-300")
+    yield _arrays("blend", "part.process.axes_ek", _with(-1, 1e300), "no finite number", "1e300")
 
 
 def _npz(shape: bytes, dtype: bytes = b"<f8") -> bytes:

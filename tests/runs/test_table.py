@@ -23,14 +23,14 @@ def test_a_fingerprint_changes_with_any_value_that_can_change_an_answer(csv: Csv
 
 
 def test_which_runs_were_one_visit_changes_the_fingerprint_as_it_changes_the_time(csv: Csv) -> None:
-    lines = [f"a,1,p,{seconds},5" for seconds in (1, 1, 1, 2)]
+    lines = [f"a,1,{platform},{seconds},5" for platform in "pq" for seconds in (1, 1, 1, 2)]
     header = "app,input,platform,runtime_s,counter.x,measured_in"
     apart, together = (
         build(table.read(csv(*(f"{line},{name}" for line, name in zip(lines, names, strict=True)), header=header)))
-        for names in (("v1", "v2", "v3", "v4"), ("v1", "v1", "v1", "v2"))
+        for names in (("v1", "v2", "v3", "v4") * 2, ("v1", "v1", "v1", "v2") * 2)
     )
-    assert np.exp(apart.log_time_wp).tolist() == [[1.0]]
-    assert np.exp(together.log_time_wp).tolist() == [[pytest.approx(1.5)]]
+    assert np.exp(apart.log_time_wp).tolist() == [[1.0, 1.0]]
+    assert np.exp(together.log_time_wp).tolist() == [[pytest.approx(1.5)] * 2]
     assert apart.table.fingerprint != together.table.fingerprint
 
 

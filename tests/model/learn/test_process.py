@@ -39,7 +39,25 @@ def test_it_follows_a_smooth_law_and_ignores_a_feature_without_meaning() -> None
     predicted, _ = made.predict(new)
     truth = np.stack([np.sin(new[:, 0]), new[:, 1]], axis=1)
     assert np.abs(predicted - truth).mean() < 0.5 * np.abs(truth - targets.mean(axis=0)).mean()
-    assert made.length_f[2] > 1.3 * max(made.length_f[:2])
+    length_e = 1.0 / np.linalg.norm(made.axes_ek, axis=1)
+    assert length_e[2] > 1.3 * max(length_e[:2])
+
+
+def test_distances_are_those_between_the_cells_though_only_leading_directions_count() -> None:
+    rng = np.random.default_rng(3)
+    places = torch.from_numpy(rng.standard_normal((200, 5)) @ rng.standard_normal((5, 40)) + 3.0)
+    axes = process._directions(places)
+    assert axes.shape == (40, 5)
+    before, after = (torch.cdist(own, own) for own in (places, places @ axes))
+    assert float((after - before).abs().max()) < 0.05 * float(before.max())
+    np.testing.assert_allclose((axes.T @ axes).numpy(), np.eye(5), atol=1e-9)
+
+
+def test_no_direction_is_left_out_where_all_count_and_one_is_left_where_none_does() -> None:
+    places = torch.from_numpy(np.random.default_rng(4).standard_normal((50, 6)))
+    turned = places @ process._directions(places)
+    np.testing.assert_allclose(torch.cdist(turned, turned), torch.cdist(places, places), atol=1e-6)
+    assert process._directions(torch.ones(4, 3, dtype=torch.float64)).shape == (3, 1)
 
 
 def test_far_from_everything_it_predicts_the_mean_and_its_gap_is_one() -> None:

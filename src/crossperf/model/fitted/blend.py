@@ -7,8 +7,9 @@ run of a known workload, another input of a known application, or neither; and t
 the width of the intervals.
 """
 
-# N cells (known, or asked about B at a time), F features, E features and their rates, P platforms, M members,
-# R ways of holding out from near to far, Z signs, D signs and their products, T patterns of measured features
+# N cells (known, or asked about B at a time), F features, E features and their rates, K directions of them,
+# P platforms, M members, R ways of holding out from near to far, Z signs, D signs and their products,
+# T patterns of measured features
 
 from __future__ import annotations
 
@@ -48,27 +49,28 @@ class GaussianProcess:
     """The posterior mean under the kernel ``exp(-distance)``: rough, as times of programs are, and bounded.
 
     ``mean(x) = sum_n k(x, x_n) w_n + mean_p`` with ``w = inv(K + noise) (y - mean_p)`` (Rasmussen and Williams 2006,
-    eq. 2.25); far from every known cell it returns to the mean of training.
+    eq. 2.25); far from every known cell it returns to the mean of training. Distances are those of features over
+    their length scales, in the directions in which known cells differ: ``axes_ek`` leads from features to these.
     """
 
-    length_f: Floats
-    known_nf: Singles
+    axes_ek: Floats
+    known_nk: Singles
     weights_np: Singles
     mean_p: Floats
 
     @cached_property
     def _squaring_gn(self) -> Singles:
         """Known cells such that their product with a cell, its square and 1 is the squared distance."""
-        square_n = np.square(self.known_nf).sum(axis=1)
-        return np.vstack([-2.0 * self.known_nf.T, np.ones_like(square_n), square_n], dtype=np.float32)
+        square_n = np.square(self.known_nk).sum(axis=1)
+        return np.vstack([-2.0 * self.known_nk.T, np.ones_like(square_n), square_n], dtype=np.float32)
 
-    def predict(self, standard_nf: Floats) -> tuple[Floats, Floats]:
+    def predict(self, standard_ne: Floats) -> tuple[Floats, Floats]:
         """Return predictions, and each cell's gap to what is known: 0 on a known cell, 1 far away."""
-        asked_bf = (standard_nf / self.length_f).astype(np.float32)
-        rows = max(1, _CACHED // len(self.known_nf))
+        asked_bk = (standard_ne @ self.axes_ek).astype(np.float32)
+        rows = max(1, _CACHED // len(self.known_nk))
         parts, gaps = [], []
-        for start in range(0, len(asked_bf), rows):
-            near_bn = self._square_distance(asked_bf[start : start + rows])
+        for start in range(0, len(asked_bk), rows):
+            near_bn = self._square_distance(asked_bk[start : start + rows])
             gaps.append(-np.expm1(-np.sqrt(near_bn.min(axis=1))))
             np.sqrt(near_bn, out=near_bn)
             np.negative(near_bn, out=near_bn)
@@ -76,14 +78,14 @@ class GaussianProcess:
             parts.append(near_bn @ self.weights_np)
         return np.concatenate(parts) + self.mean_p, np.concatenate(gaps).astype(np.float64)
 
-    def _square_distance(self, asked_bf: Singles) -> Singles:
-        square_b1, one_b1 = np.square(asked_bf).sum(axis=1, keepdims=True), np.ones((len(asked_bf), 1), np.float32)
-        apart_bn = np.hstack([asked_bf, square_b1, one_b1]) @ self._squaring_gn
+    def _square_distance(self, asked_bk: Singles) -> Singles:
+        square_b1, one_b1 = np.square(asked_bk).sum(axis=1, keepdims=True), np.ones((len(asked_bk), 1), np.float32)
+        apart_bn = np.hstack([asked_bk, square_b1, one_b1]) @ self._squaring_gn
         # Squares of close cells cancel in single precision, by how the product was summed: these are computed directly.
         close = np.flatnonzero(apart_bn.min(axis=1) < _CLOSE)
         row_m, known_m = np.nonzero(apart_bn[close] < _CLOSE)
         row_m = close[row_m]
-        apart_bn[row_m, known_m] = np.square(asked_bf[row_m] - self.known_nf[known_m]).sum(axis=1)
+        apart_bn[row_m, known_m] = np.square(asked_bk[row_m] - self.known_nk[known_m]).sum(axis=1)
         return np.maximum(apart_bn, COINCIDE, out=apart_bn)
 
 
@@ -241,12 +243,11 @@ class Blend:
         standard_ne, log_ne = self.encoder(rated_ne), self.encoder.log(rated_ne)
         known_np, apart_n = self.lookup.predict_median(log_ne)
         process_np, gap_n = self.process.predict(np.nan_to_num(standard_ne))
-        members = [self.ensemble.predict(standard_ne), process_np, known_np]
         measured_f = np.flatnonzero(features.columns.mask(*MEASURED))
         measured_nf, completed_nf = self._standard(features)[:, measured_f], standard_ne[:, measured_f]
         runs = Runs(completed_nf, features.source_n, features.log_time_n)
         recognised = self.workloads.look(measured_nf, runs)
-        members_mnp = np.stack([*members, recognised.contrast_np])
+        members_mnp = np.stack([self.ensemble.predict(standard_ne), process_np, known_np, recognised.contrast_np])
         signs_nz = self.nearness.signs(apart_n, gap_n, recognised.away_n, recognised.lead_n)
         share_nr = self.nearness(signs_nz)
         weights_nm = self.gate(share_nr, self.nearness.standard(signs_nz))

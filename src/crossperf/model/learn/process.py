@@ -1,6 +1,7 @@
 """Learns a Gaussian process: its length scales by how well whole groups are predicted without them."""
 
-# N cells, F features, P platforms, G groups of one batch, S cells of the largest group, B cells of one batch
+# N cells, F features, K directions of them, P platforms, G groups of one batch, S cells of the largest group,
+# B cells of one batch
 
 from __future__ import annotations
 
@@ -16,11 +17,13 @@ from crossperf.model.fitted.blend import COINCIDE, GaussianProcess
 from crossperf.model.learn.together import Together, together
 
 #: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
-MOST_CELLS = 8000
+MOST_CELLS = 12_000
 _STEPS, _BATCH, _RATE = 60, 1000, 0.1
 #: Holds the length scales near their common start, so that a table with many features cannot overfit them.
 _PRIOR = 0.02
 _LEAST_NOISE = 1e-3
+#: The share of the squared distances between cells that may be left out with the directions in which they hardly differ.
+_LEFT_OUT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,12 @@ def fit_process(
     weights_np = np.zeros(standard_np.shape)  # a cell without a target weighs nothing in its column
     predicted_rnp, gap_rn = np.full((len(folds_rn), *target_np.shape), np.nan), np.full(folds_rn.shape, np.nan)
     with torch.no_grad():
-        scaled_nf = known / log_length_f.exp()
+        axes_fk = _directions(known / log_length_f.exp()) / log_length_f.exp()[:, None]
+        places_nk = known @ axes_fk
         for own in groups:
             rows_n = kept_n[own.rows_n]
-            scaled = scaled_nf[own.rows_n]
-            kernel_nn = torch.exp(-_distance(scaled, scaled))
+            places = places_nk[own.rows_n]
+            kernel_nn = torch.exp(-_distance(places, places))
             kernel_nn.diagonal().add_(float(log_noise.exp()) + _LEAST_NOISE)
             factor_nn = torch.linalg.cholesky(kernel_nn)
             target = torch.from_numpy(standard_np[np.ix_(own.rows_n, own.columns)])
@@ -68,7 +72,7 @@ def fit_process(
                 predicted_rnp[r][place] = target_np[place] - error_np * spread
                 gap_rn[r, rows_n] = np.where(np.isnan(gap_rn[r, rows_n]), gap_n, gap_rn[r, rows_n])
     process = GaussianProcess(
-        log_length_f.exp().numpy(), scaled_nf.float().numpy(), (weights_np * spread).astype(np.float32), mean_p
+        axes_fk.numpy(), places_nk.float().numpy(), (weights_np * spread).astype(np.float32), mean_p
     )
     if len(groups) > 1:
         # Where a cell has no target the process has not seen it: its own prediction is out of fold.
@@ -76,6 +80,15 @@ def fit_process(
         lacking_rnp = np.isnan(predicted_rnp) & ~np.isnan(predicted_rnp).all(axis=2, keepdims=True)
         predicted_rnp = np.where(lacking_rnp, seen_np, predicted_rnp)
     return process, LeftOut(predicted_rnp, gap_rn)
+
+
+def _directions(scaled_nf: Tensor) -> Tensor:
+    """Return the leading principal axes of cells, F x K: distances along them are nearly those between the cells."""
+    apart_nf = scaled_nf - scaled_nf.mean(dim=0)
+    square_f, axes_ff = torch.linalg.eigh(apart_nf.T @ apart_nf)
+    left_out_f = square_f.clamp(min=0.0).cumsum(0)
+    dropped = int((left_out_f <= _LEFT_OUT * left_out_f[-1]).sum())
+    return axes_ff[:, min(dropped, len(square_f) - 1) :].flip(1).contiguous()
 
 
 def _thinned(groups_n: Integers, rng: np.random.Generator) -> Integers:
@@ -97,6 +110,10 @@ def _learn_scales(
     """
     known, target = known.float(), target.float()
     features = known.shape[1]
+    whole_n = ~torch.isnan(target).any(dim=1).numpy()
+    if len(columns) > 1 and whole_n.mean() >= _MOSTLY_WHOLE:
+        known, target, groups_n = known[whole_n], target[whole_n], groups_n[whole_n]
+        columns = together(target.numpy())
     start = 0.5 * float(np.log(max(features, 1)))
     log_length_f = torch.full((features,), start, dtype=known.dtype, requires_grad=True)
     log_noise = torch.tensor(np.log(0.05), dtype=known.dtype, requires_grad=True)
