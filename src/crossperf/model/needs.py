@@ -48,9 +48,9 @@ class MemoryNeed:
 
 #: By model, as measured (``docs/limits.md``); one that is not here takes what `_OTHERS` tells.
 _NEEDS = {
-    # Trees take most; the Gaussian process of up to 8,000 cells takes 1.7 GB. Half an hour is worked out from 3.9 ms of
+    # Trees take most; the Gaussian process of up to 10,000 cells takes 2 GB. Half an hour is worked out from 3.9 ms of
     # CPU a cell at 103,296 cells of 8 platforms, with room for growth.
-    "crossperf": MemoryNeed(0.5e9, 28_000.0, 350.0, 26.0, 8000, most_cells=400_000),
+    "crossperf": MemoryNeed(0.5e9, 28_000.0, 350.0, 20.0, 10_000, most_cells=400_000),
     "random-forest": MemoryNeed(0.4e9, 12_000.0, 200.0),
     "extra-trees": MemoryNeed(0.4e9, 12_000.0, 200.0),
 }
@@ -117,7 +117,7 @@ def advice(name: str, cells: int, features: int, platforms: int, free: float | N
     """Return a sentence about the memory that a fit takes; ``None`` where it is little, and there is more than enough.
 
     >>> advice("crossperf", 200_000, 40, 6, 4e9)
-    'crossperf on 200,000 cells takes about 11 GB of memory, and 4 GB are free: use --sample 40000, or fewer platforms.'
+    'crossperf on 200,000 cells takes about 11 GB of memory, and 4 GB are free: use --sample 30000, or fewer platforms.'
     >>> advice("ridge", 1000, 40, 6, 4e9) is None
     True
     """

@@ -17,13 +17,15 @@ from crossperf.model.fitted.blend import COINCIDE, GaussianProcess
 from crossperf.model.learn.together import Together, together
 
 #: More cells than this are thinned, whole groups at a time: time grows with the cube of their number.
-MOST_CELLS = 12_000
+MOST_CELLS = 10_000
 _STEPS, _BATCH, _RATE = 60, 1000, 0.1
 #: Holds the length scales near their common start, so that a table with many features cannot overfit them.
 _PRIOR = 0.02
 _LEAST_NOISE = 1e-3
-#: The share of the squared distances between cells that may be left out with the directions in which they hardly differ.
+#: The share of the squared distances that may be left out with the directions in which cells hardly differ.
 _LEFT_OUT = 1e-3
+#: Where at least this share of the cells has all targets, these alone teach the scales: a kernel for all columns.
+_MOSTLY_WHOLE = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,9 @@ def fit_process(
         places_nk = known @ axes_fk
         for own in groups:
             rows_n = kept_n[own.rows_n]
-            places = places_nk[own.rows_n]
-            kernel_nn = torch.exp(-_distance(places, places))
-            kernel_nn.diagonal().add_(float(log_noise.exp()) + _LEAST_NOISE)
-            factor_nn = torch.linalg.cholesky(kernel_nn)
             target = torch.from_numpy(standard_np[np.ix_(own.rows_n, own.columns)])
-            own_np = torch.cholesky_solve(target, factor_nn)
+            kernel_nn, inverse_nn, own_np = _solved(places_nk[own.rows_n], target, float(log_noise.exp()))
             weights_np[np.ix_(own.rows_n, own.columns)] = own_np.numpy()
-            # Errors of left-out folds need no more than single precision, at half the time.
-            inverse_nn = torch.cholesky_inverse(factor_nn.float())
             for r, fold_n in enumerate(folds_rn[:, rows_n]):
                 place = np.ix_(rows_n, own.columns)
                 error_np, gap_n = _left_out(inverse_nn, kernel_nn, own_np, fold_n)
@@ -82,13 +78,31 @@ def fit_process(
     return process, LeftOut(predicted_rnp, gap_rn)
 
 
+def _solved(places_nk: Tensor, target_np: Tensor, noise: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the kernel of cells, its inverse, and the weights of the cells: what takes the most memory, 20 N^2 bytes.
+
+    The kernel and its inverse are in single precision, which the errors of left-out folds need no more than.
+    """
+    square_n = places_nk.square().sum(1)
+    kernel_nn = places_nk @ places_nk.T
+    kernel_nn.mul_(-2.0).add_(square_n[:, None]).add_(square_n).clamp_(min=COINCIDE).sqrt_().neg_().exp_()
+    single_nn = kernel_nn.float()
+    kernel_nn.diagonal().add_(noise + _LEAST_NOISE)
+    factor_nn = torch.linalg.cholesky(kernel_nn)
+    del kernel_nn
+    weights_np = torch.cholesky_solve(target_np, factor_nn)
+    factor_nn = factor_nn.float()
+    return single_nn, torch.cholesky_inverse(factor_nn), weights_np
+
+
 def _directions(scaled_nf: Tensor) -> Tensor:
     """Return the leading principal axes of cells, F x K: distances along them are nearly those between the cells."""
     apart_nf = scaled_nf - scaled_nf.mean(dim=0)
     square_f, axes_ff = torch.linalg.eigh(apart_nf.T @ apart_nf)
     left_out_f = square_f.clamp(min=0.0).cumsum(0)
     dropped = int((left_out_f <= _LEFT_OUT * left_out_f[-1]).sum())
-    return axes_ff[:, min(dropped, len(square_f) - 1) :].flip(1).contiguous()
+    leading_fk: Tensor = axes_ff[:, min(dropped, len(square_f) - 1) :]
+    return leading_fk.flip(1).contiguous()
 
 
 def _thinned(groups_n: Integers, rng: np.random.Generator) -> Integers:
@@ -118,7 +132,8 @@ def _learn_scales(
     log_length_f = torch.full((features,), start, dtype=known.dtype, requires_grad=True)
     log_noise = torch.tensor(np.log(0.05), dtype=known.dtype, requires_grad=True)
     optimizer = torch.optim.Adam([log_length_f, log_noise], lr=_RATE)
-    for _ in range(_STEPS):
+    later: list[Tensor] = []
+    for step in range(_STEPS):
         batch_b = _batch_of_groups(groups_n, rng)
         errors = []
         for own in columns:
@@ -137,7 +152,11 @@ def _learn_scales(
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    return log_length_f.detach().double(), log_noise.detach().double()
+        if step >= _STEPS // 2:
+            later.append(torch.cat([log_length_f.detach(), log_noise.detach()[None]]))
+    # Each step sees a batch of its own: the mean of the later ones varies less than the last (Polyak and Juditsky 1992).
+    mean = torch.stack(later).double().mean(dim=0)
+    return mean[:-1], mean[-1]
 
 
 def _batch_of_groups(groups_n: Integers, rng: np.random.Generator) -> Integers:
