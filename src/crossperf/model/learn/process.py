@@ -154,7 +154,7 @@ def _learn_scales(
         optimizer.step()
         if step >= _STEPS // 2:
             later.append(torch.cat([log_length_f.detach(), log_noise.detach()[None]]))
-    # Each step sees a batch of its own: the mean of the later ones varies less than the last (Polyak and Juditsky 1992).
+    # Each step sees its own batch: the mean of the later ones varies less than the last (Polyak and Juditsky 1992).
     mean = torch.stack(later).double().mean(dim=0)
     return mean[:-1], mean[-1]
 
