@@ -36,7 +36,7 @@ from crossperf.model.fitted.scales import Encoder, Limits
 from crossperf.model.learn.proof import HeldOutParts, scales
 from crossperf.model.learn.recognition import fit_recognition, time_spread
 from crossperf.model.learn.stacking import HeldBack
-from crossperf.model.learn.together import grow
+from crossperf.model.learn.together import grow_whole
 
 try:
     from crossperf.model.learn.ensemble import Plan, fit_ensemble
@@ -230,7 +230,7 @@ class Crossperf(Predictor):
 
         def grown(count: int, seen_n: Mask, seed: int) -> Forest:
             settings = {"max_features": 0.5, "n_jobs": self.n_jobs, "random_state": seed}
-            return grow(lambda: ExtraTreesRegressor(count, **settings), log_ne[seen_n], contrast_np[seen_n])
+            return grow_whole(ExtraTreesRegressor(count, **settings), log_ne[seen_n], contrast_np[seen_n])
 
         all_n = np.ones(len(log_ne), bool)
         seen = [all_n if blind_n.all() else ~blind_n for blind_n in folds.blind_mn]

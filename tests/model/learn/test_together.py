@@ -1,4 +1,4 @@
-"""Targets with gaps are learned without filling any."""
+"""Targets with gaps are learned, and no answer is made of what a gap was filled with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from crossperf import dataset, model
 from crossperf.datasets import toy
-from crossperf.model.learn.together import common_contrast, grow, together
+from crossperf.model.learn.together import common_contrast, grow, grow_whole, together
 from crossperf.model.wrapped import Wrapped
 from tests.limited import limited_runs
 
@@ -30,6 +30,49 @@ def test_columns_known_for_the_same_cells_go_together() -> None:
     first, second = together(target_np)
     assert (first.columns.tolist(), len(first.rows_n)) == ([0, 1], 40)
     assert (second.columns.tolist(), second.rows_n.tolist()) == ([2], list(range(1, 40, 2)))
+
+
+def test_trees_grown_once_answer_each_gap_from_the_least_node_that_knows_more() -> None:
+    features_nf = np.array([[0.0], [1.0], [2.0], [3.0]])
+    target_np = np.array([[0.0, 10.0], [1.0, np.nan], [8.0, 30.0], [9.0, np.nan]])
+    forest = grow_whole(ExtraTreesRegressor(1, random_state=3), features_nf, target_np)
+    answers = forest.predict(features_nf)
+    np.testing.assert_allclose(answers[:, 0], [0.0, 1.0, 8.0, 9.0])
+    np.testing.assert_allclose(answers[[0, 2], 1], [10.0, 30.0])
+    # The node above a leaf without a known target holds its neighbour in the same half, or, split elsewhere, all.
+    assert all(answer in (10.0, 20.0, 30.0) for answer in answers[[1, 3], 1])
+
+
+def test_trees_grown_once_answer_as_a_plain_walk_up_the_tree_does() -> None:
+    features_nf, target_np = _gappy()
+    trees = ExtraTreesRegressor(3, random_state=0)
+    forest = grow_whole(trees, features_nf, target_np)
+    by_hand = np.zeros((3, *target_np.shape))
+    for t, own in enumerate(trees.estimators_):
+        path = own.decision_path(features_nf).toarray().astype(bool)
+        for cell, column in np.ndindex(*target_np.shape):
+            for node in np.flatnonzero(path[cell])[::-1]:  # the nodes of a path are numbered from the root down
+                known = target_np[path[:, node], column]
+                if not np.isnan(known).all():
+                    by_hand[t, cell, column] = np.nanmean(known)
+                    break
+    np.testing.assert_allclose(forest.predict(features_nf), by_hand.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(forest.predict_median(features_nf)[0], np.median(by_hand, axis=0), atol=1e-12)
+
+
+def test_without_gaps_trees_grown_once_are_those_of_scikit_learn() -> None:
+    features_nf, target_np = _gappy()
+    whole_np = target_np[:, :2]
+    forest = grow_whole(ExtraTreesRegressor(5, random_state=0), features_nf, whole_np)
+    plain = ExtraTreesRegressor(5, random_state=0).fit(features_nf, whole_np)
+    np.testing.assert_allclose(forest.predict(features_nf), plain.predict(features_nf), atol=1e-12)
+
+
+def test_a_column_that_was_never_measured_is_answered_with_0() -> None:
+    features_nf, target_np = _gappy()
+    target_np[:, 2] = np.nan
+    forest = grow_whole(ExtraTreesRegressor(2, random_state=0), features_nf, target_np)
+    assert (forest.predict(features_nf)[:, 2] == 0.0).all()
 
 
 def test_a_joined_forest_answers_as_its_parts_do() -> None:

@@ -1,6 +1,6 @@
-"""Targets with gaps, learned without filling any: columns measured for the same cells are learned together."""
+"""Targets with gaps, of which none is learned from what it was filled with."""
 
-# N cells, P platforms
+# N cells, F features, P platforms, M nodes of a tree, L leaves of it
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from crossperf.arrays import Floats, Integers
+from crossperf.model.fitted.network import Singles
 from crossperf.model.fitted.peers import Forest
 from crossperf.model.fitted.scales import fill_targets
 
@@ -51,6 +52,41 @@ def grow(make: Callable[[], Any], features_nf: Floats, target_np: Floats) -> For
     learned = together(target_np)
     parts = [(own.columns, make().fit(features_nf[own.rows_n], own.of(target_np)).estimators_) for own in learned]
     return Forest.joined(parts, target_np.shape[1])
+
+
+def grow_whole(trees: Any, features_nf: Floats, target_np: Floats) -> Forest:
+    """Return fresh trees of scikit-learn grown once for all columns, though targets have gaps.
+
+    Gaps are filled with row plus platform effects while trees choose their splits, and no answer is made of what was
+    filled in: a leaf answers with the mean of the targets that are known there, in each column, and where none is, as
+    the least node above it that has one. Each tree sees all cells (no bootstrap). A column that was never measured is
+    answered with 0.
+    """
+    if not np.isnan(target_np).any():
+        return Forest.of(trees.fit(features_nf, target_np).estimators_)
+    grown = trees.fit(features_nf, fill_targets(target_np)).estimators_
+    single_nf = features_nf.astype(np.float32)  # what scikit-learn compares
+    return Forest.of(grown, np.concatenate([_known_means(own.tree_, single_nf, target_np) for own in grown]))
+
+
+def _known_means(tree: Any, single_nf: Singles, target_np: Floats) -> Floats:
+    """Return the mean of the known targets in each leaf, or in the least node above it that has any, L x P."""
+    inside = tree.decision_path(single_nf).T.tocsr()
+    known_np = ~np.isnan(target_np)
+    count_mp, sum_mp = (np.asarray(inside @ values) for values in (known_np.astype(float), np.nan_to_num(target_np)))
+    above_m = np.zeros(tree.node_count, np.int64)
+    for children in (tree.children_left, tree.children_right):
+        inner = np.flatnonzero(children >= 0)
+        above_m[children[inner]] = inner
+    leaves = np.flatnonzero(tree.children_left < 0)
+    node_lp = np.tile(leaves[:, None], target_np.shape[1])
+    column_lp = np.broadcast_to(np.arange(target_np.shape[1]), node_lp.shape)
+    while True:
+        lacking_lp = (count_mp[node_lp, column_lp] == 0) & (node_lp > 0)
+        if not lacking_lp.any():
+            break
+        node_lp[lacking_lp] = above_m[node_lp[lacking_lp]]
+    return np.asarray(sum_mp[node_lp, column_lp] / np.maximum(count_mp[node_lp, column_lp], 1.0))
 
 
 def common_contrast(target_np: Floats) -> Floats:
