@@ -150,7 +150,7 @@ def missing(info: TableInfo, most: int = MOST_COUNTERS) -> TableView:
 def _where(shares: Sequence[tuple[str, float]], info: TableInfo) -> str:
     """Return the platforms that lack a counter with the share of their runs; of many, the least and the greatest.
 
-    A single run is told as such.
+    A single run is named as such.
     """
     runs = {own.name: own.runs for own in info.platforms}
     texts = [
