@@ -316,5 +316,4 @@ def info(facts: TableInfo) -> None:
         )
     if facts.missing_counters:
         show(tables.missing(facts, _SHOWN))
-        if len(facts.missing_counters) > _SHOWN:
-            show("--json FILE lists each")
+        show("--json FILE lists each")

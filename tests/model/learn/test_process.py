@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 from crossperf.model.fitted.blend import GaussianProcess  # noqa: E402
 from crossperf.model.learn import process  # noqa: E402
 from crossperf.model.learn.process import LeftOut, fit_process  # noqa: E402
+from crossperf.model.learn.together import together  # noqa: E402
 
 
 def test_the_error_of_a_left_out_group_is_that_of_a_refit_without_it() -> None:
@@ -74,6 +75,27 @@ def test_what_is_held_out_is_predicted_worse_than_what_is_known_and_cells_in_no_
     assert np.abs(left_out.predicted_rnp[0] - targets).mean() > np.abs(known - targets).mean()
     np.testing.assert_array_equal(np.isnan(left_out.gap_rn[1]), np.arange(120) // 4 % 5 != 0)
     assert (left_out.gap_rn[0] > 0).all()
+
+
+def test_where_some_targets_are_absent_cells_with_all_of_them_teach_the_scales() -> None:
+    rng = np.random.default_rng(5)
+    places, groups = torch.from_numpy(rng.standard_normal((80, 3))), np.arange(80) // 4
+    targets = torch.from_numpy(rng.standard_normal((80, 3)))
+    targets[groups % 5 == 0, 2] = torch.nan
+    whole = groups % 5 != 0
+
+    def scales(rows: np.ndarray) -> torch.Tensor:
+        own = targets[rows]
+        learned = process._learn_scales(
+            places[rows], own, together(own.numpy()), groups[rows], np.random.default_rng(0)
+        )
+        return torch.cat([learned[0], learned[1][None]])
+
+    assert len(together(targets.numpy())) == 2
+    assert torch.equal(scales(np.ones(80, bool)), scales(whole))
+    # Where fewer than half of the cells have all targets, those of the others count as well.
+    targets[groups % 5 < 3, 2] = torch.nan
+    assert not torch.equal(scales(np.ones(80, bool)), scales(groups % 5 >= 3))
 
 
 def test_a_long_table_is_thinned_by_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
